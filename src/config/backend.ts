@@ -99,6 +99,6 @@ export const clientEntry = z
   })
   .transform(({ type, ...entry }) => {
     const kind = type ?? (entry.url === undefined ? 'stdio' : 'http')
-    return { kind: kind === 'streamable-http' ? 'http' : kind, ...entry }
+    return { kind: kind === 'streamable-http' ? 'http' : kind, ...entry } as z.input<typeof backend>
   })
-  .pipe(backend as z.ZodType<z.output<typeof backend>, unknown>)
+  .pipe(backend)
