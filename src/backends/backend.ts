@@ -1,0 +1,91 @@
+/** PORT. A configured upstream, and one conversation with it. Every kind has this one shape; eras and transports hide behind it. */
+import type { Principal } from '../auth/principal.ts'
+import type { Message } from '../protocol/message.ts'
+import type { Era } from '../protocol/version.ts'
+import type { Client, LinkState } from '../sessions/session.ts'
+import type { Place } from '../streams/stream-log.ts'
+
+export interface Backend {
+  readonly name: string
+  /** Hash of what makes it this backend (kind, address or command, scope); its links are recorded under it. Tuning is not in it. */
+  readonly identity: string
+  /** `session`: a link serves one session. `shared`: one link for all sessions, no client capabilities declared upstream. */
+  readonly scope: 'session' | 'shared'
+  /**
+   * Connects and shakes hands. Rejects with a GatewayError (`backend_unavailable`, `backend_invalid`, `timeout`, ...) that
+   * names the backend; a rejected opening leaves nothing behind.
+   */
+  open(options: OpenOptions): Promise<Link>
+  /** New headers, time-outs, limits, while it runs. */
+  tune(options: Tuning): void
+  /** Closes what the backend shares; links are closed by who opened them. */
+  close(): Promise<void>
+}
+
+/** Milliseconds and bytes. */
+export interface Tuning {
+  readonly headers?: Readonly<Record<string, string>>
+  /** Silence after which an opening, a request or a call is given up. */
+  readonly timeout?: number
+}
+
+export interface OpenOptions {
+  readonly principal: Principal
+  /** What is declared upstream. Shared backends declare no capabilities. */
+  readonly client: Client
+  /** Reopen instead of open: no handshake, the upstream session goes on. */
+  readonly state?: LinkState
+  /** Of the opening alone. */
+  readonly signal: AbortSignal
+  /** What belongs to no exchange: notifications and requests of the upstream. A callback, so that idle links cost nothing. Must not throw. */
+  readonly receive: (message: Message) => void
+  /** The conversation is over without `close`: the child died, the upstream forgot the session. Called once; exchanges that are open fail by themselves. */
+  readonly ended: (reason: Error) => void
+}
+
+/** What the upstream said of itself. */
+export interface Server {
+  /** The revision spoken with it. */
+  readonly version: string
+  /** `capabilities` of its InitializeResult. */
+  readonly capabilities: Readonly<Record<string, unknown>>
+  /** JSON text of the whole InitializeResult. */
+  readonly result: string
+}
+
+/** Of one exchange. */
+export interface Call {
+  readonly principal: Principal
+}
+
+export interface Link {
+  readonly era: Era
+  readonly server: Server
+  /** What another instance needs to reopen it; undefined when it cannot move. */
+  readonly state: LinkState | undefined
+  /** Sends a request. Never throws: what goes wrong rejects the exchange's `next`. */
+  exchange(request: Message, call: Call): Exchange
+  /** Goes on with an exchange that another instance began (its response carries `clientId`). Only where `state` is defined. */
+  resume(clientId: string, place: Place, call: Call): Exchange
+  /** A notification, or the answer to a request of the upstream, with the upstream's id. */
+  send(message: Message): Promise<void>
+  /** Whether somebody waits for what belongs to no exchange (http: the upstream GET stream). */
+  listen(on: boolean): void
+  /** Ends the conversation and tells the upstream; open exchanges end as cancelled. Never rejects. */
+  close(): Promise<void>
+}
+
+/**
+ * One request's messages in order, requests of the upstream among them (with the upstream's id); the last is the response,
+ * exactly once, with the caller's own id text. Progress carries the caller's own token. `next` rejects once with a
+ * GatewayError when the exchange fails (`backend_session_lost`: refused before it ran, may be sent again); after that, after
+ * the response and after `cancel` it is done. At its end it holds nothing of the transport.
+ */
+export interface Exchange extends AsyncIterableIterator<Message> {
+  /** Where the upstream's stream stands after what was yielded; undefined when it cannot be resumed. */
+  readonly place: Place | undefined
+  /** Tells the upstream. A waiting `next` settles with done; nothing more is yielded. `return` does the same. */
+  cancel(reason?: string): void
+  /** Lets go without telling the upstream. A waiting `next` settles with done. */
+  detach(): void
+}

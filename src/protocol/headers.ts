@@ -1,0 +1,4 @@
+/** Names of the HTTP headers of the Streamable HTTP transport, in lower case as Node gives them. */
+export const sessionHeader = 'mcp-session-id'
+export const versionHeader = 'mcp-protocol-version'
+export const lastEventHeader = 'last-event-id'

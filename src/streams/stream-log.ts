@@ -1,0 +1,104 @@
+/**
+ * PORT. Streams kept for resumption (basic/transports, "Resumability and Redelivery"): bytes under a session. The log knows
+ * no messages. A stream lives under its session, so that another session's cursor is not found by construction.
+ */
+import type { InstanceId } from '../instances/presence.ts'
+import type { SessionId } from '../sessions/session.ts'
+
+export interface StreamKey {
+  readonly session: SessionId
+  readonly stream: string
+}
+
+/** Where an upstream's own stream stands: JSON text, meaningful to the backend kind that made it. */
+export type Place = string
+
+/** What a later reader must know of a stream: JSON text of the caller's own. */
+export type Facts = string
+
+export interface AppendOptions {
+  /** Kept in the same step. */
+  readonly place?: Place | undefined
+  /** May go first when the stream is over its bounds (progress, logs). Default false. */
+  readonly expendable?: boolean
+  /** A label that readers get back with the entry (the id of a server request). */
+  readonly label?: string | undefined
+}
+
+/** An entry's number counts from 1; 0 is before the first. */
+export interface Entry {
+  readonly number: number
+  readonly data: Uint8Array
+  readonly label?: string
+}
+
+export interface Slice {
+  /**
+   * `entries`: those after the cursor, in order, maybe none yet. `over`: likewise, and nothing will follow these.
+   * `trimmed`: entries after the cursor are gone that were not expendable; `entries` are what is left after the gap.
+   * `unknown`: no such stream, or the cursor is past its last entry.
+   */
+  readonly state: 'entries' | 'over' | 'trimmed' | 'unknown'
+  readonly entries: readonly Entry[]
+  /** Number of the stream's last entry, 0 when there was none. */
+  readonly last: number
+  /** Whether the stream has ended (more entries than `limit` may still follow). */
+  readonly ended: boolean
+}
+
+export type Unwatch = () => Promise<void>
+
+export interface Claimed {
+  readonly writer: Writer
+  readonly facts: Facts
+  readonly place: Place | undefined
+  readonly last: number
+}
+
+export interface StreamLog {
+  /** A stream with one writer. Rejects when the stream is there already. */
+  open(key: StreamKey, facts: Facts, place?: Place): Promise<Writer>
+  /** Many writers, no end: channels, inboxes, a stream's answers. Makes the stream when needed. Returns the entry's number. */
+  post(key: StreamKey, data: Uint8Array, options?: AppendOptions): Promise<number>
+  /** Makes a stream for posts when it is not there. */
+  ensure(key: StreamKey): Promise<void>
+  /** At most `limit` entries after the cursor. */
+  read(key: StreamKey, after: number, limit: number): Promise<Slice>
+  /** Resolves once live. Wakes after an append, post, end, claim, purge, and after any gap in the connection. */
+  watch(key: StreamKey, wake: () => void): Promise<Unwatch>
+  /** Who writes an open stream; undefined once it ended, or when nobody does. */
+  owner(key: StreamKey): Promise<InstanceId | undefined>
+  /** Takes an open stream over from a dead instance: one claimant wins, the former writer is fenced. Undefined when lost. */
+  claim(key: StreamKey, from: InstanceId, to: InstanceId): Promise<Claimed | undefined>
+  /** Removes every stream of a session. */
+  purge(session: SessionId): Promise<void>
+  close(): Promise<void>
+}
+
+export interface Writer {
+  /**
+   * Appends, keeps the place, trims, wakes: one step. Resolves to the entry's number. Rejects with {@link Fenced} (claimed
+   * by another) or {@link Lost} (the stream is gone), never the one for the other, and then changes nothing.
+   */
+  append(data: Uint8Array, options?: AppendOptions): Promise<number>
+  /** Nothing follows. The entries stay for `streams.retain`. */
+  end(): Promise<void>
+}
+
+/** Another instance claimed the stream. */
+export class Fenced extends Error {}
+
+/** The stream is no longer in the log. */
+export class Lost extends Error {}
+
+/** Bounds of a log: bytes and milliseconds. */
+export interface StreamBounds {
+  /** Entries of one stream. */
+  readonly events: number
+  /** Bytes of one stream; an entry that is larger is kept alone. */
+  readonly bytes: number
+  /** Bytes of all streams; over it the oldest ended streams go first. */
+  readonly total: number
+  /** How long an ended stream is kept. */
+  readonly retainMs: number
+}
