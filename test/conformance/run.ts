@@ -1,0 +1,83 @@
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { endOf, startChild } from '../helpers/child.ts'
+import { startGateway } from '../helpers/gateway-process.ts'
+import { runSuite } from './suite.ts'
+
+/**
+ * `run.ts [--backend http|stdio|module|direct]`: the official conformance suite against the built gateway with our
+ * fixture behind it (http unless told otherwise), or against the fixture itself (direct). One line per scenario; exits
+ * with 0 when all of them passed, with 1 when one did not or is missing.
+ */
+
+const revision = '2025-11-25'
+/** 30 scored and 3 unscored scenarios. */
+const expected = 33
+
+const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/conformance/${name}.ts`, import.meta.url))
+
+interface Running {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+const startFixture = async (): Promise<Running> => {
+  const child = startChild(process.execPath, [fixture('http'), '0'])
+  const url = await child.line(line => (JSON.parse(line) as { url?: string }).url)
+  return {
+    url,
+    async stop() {
+      child.endInput()
+      const end = await endOf(child, 5000)
+      if (end !== 0) throw new Error(`The fixture ended with ${end}:\n${child.output()}`)
+    }
+  }
+}
+
+/** SSE early, and every POST connection let go of while the reconnecting tool still works: server-sse-polling. */
+const streams = { sseAfter: '100ms', closeAfter: '500ms' }
+
+const startBehindGateway = async (backend: Record<string, unknown>): Promise<Running> => {
+  const gateway = await startGateway({ streams, backends: { fixture: backend } })
+  return { url: gateway.url(), stop: gateway.stop }
+}
+
+const start: Record<string, () => Promise<Running>> = {
+  direct: startFixture,
+  async http() {
+    const upstream = await startFixture()
+    try {
+      const gateway = await startBehindGateway({ kind: 'http', url: upstream.url })
+      return {
+        url: gateway.url,
+        async stop() {
+          await gateway.stop().finally(upstream.stop)
+        }
+      }
+    } catch (error) {
+      await upstream.stop()
+      throw error
+    }
+  },
+  stdio: () => startBehindGateway({ kind: 'stdio', command: process.execPath, args: [fixture('stdio')] }),
+  module: () => startBehindGateway({ kind: 'module', path: fixture('module') })
+}
+
+const { values } = parseArgs({ options: { backend: { type: 'string', default: 'http' } } })
+const starter = start[values.backend]
+if (!starter) {
+  console.error(`Unknown backend "${values.backend}": one of ${Object.keys(start).join(', ')}`)
+  process.exit(2)
+}
+
+const server = await starter()
+try {
+  const scenarios = await runSuite(server.url, revision)
+  for (const { name, passed, detail } of scenarios) console.log(`${passed ? 'ok    ' : 'not ok'} ${name} (${detail})`)
+  const passed = scenarios.filter(scenario => scenario.passed).length
+  console.log(`${passed} passed, ${scenarios.length - passed} failed`)
+  if (scenarios.length !== expected) console.log(`${expected} scenarios expected, ${scenarios.length} ran`)
+  process.exitCode = passed === expected && scenarios.length === expected ? 0 : 1
+} finally {
+  await server.stop()
+}
