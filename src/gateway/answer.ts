@@ -8,7 +8,12 @@ export type Answer =
   | { readonly kind: 'accepted' }
   /** 204: the session is gone. */
   | { readonly kind: 'deleted' }
-  | { readonly kind: 'message'; readonly body: Message | readonly Message[]; readonly session?: SessionId; readonly status?: number }
+  | {
+      readonly kind: 'message'
+      readonly body: Message | readonly Message[]
+      readonly session?: SessionId
+      readonly status?: number
+    }
   /** An event stream. `run` feeds the sink until the stream is over or the reader is gone. */
   | { readonly kind: 'stream'; readonly session?: SessionId; run(sink: Sink): Promise<void> }
   /** An event stream with nothing on it: the call was cancelled. */
