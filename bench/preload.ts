@@ -1,0 +1,39 @@
+// Loaded into every measured server (`node --expose-gc --import`), floor and gateway alike. Over the IPC channel the
+// bench asks for the memory after a full collection, and for how long scavenges took since it last asked.
+import { constants, PerformanceObserver } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export interface Memory {
+  /** Bytes. */
+  readonly rss: number
+  /** Bytes in use by V8 and by buffers. */
+  readonly used: number
+  /** Milliseconds, the median of the scavenges since the last question; 0 when there was none. */
+  readonly scavenge: number
+}
+
+let scavenges: number[] = []
+const observer = new PerformanceObserver(list => {
+  for (const entry of list.getEntries()) {
+    const { kind } = (entry as unknown as { detail: { kind: number } }).detail
+    if (kind === constants.NODE_PERFORMANCE_GC_MINOR) scavenges.push(entry.duration)
+  }
+})
+observer.observe({ entryTypes: ['gc'] })
+
+const collect = async (): Promise<Memory> => {
+  const sorted = scavenges.sort((a, b) => a - b)
+  const scavenge = sorted[sorted.length >> 1] ?? 0
+  for (let pass = 0; pass < 3; pass++) {
+    globalThis.gc?.()
+    await sleep(50)
+  }
+  scavenges = []
+  const { rss, heapUsed, external } = process.memoryUsage()
+  return { rss, used: heapUsed + external, scavenge }
+}
+
+process.on('message', question => {
+  if (question === 'memory') void collect().then(memory => process.send?.(memory))
+})
+process.channel?.unref()
