@@ -35,9 +35,12 @@ const ready = async (url: string): Promise<boolean> => {
 
 /**
  * Starts the built gateway as a process of its own on free loopback ports, with a config made of `config` and those
- * ports, and waits until it says that it is ready.
+ * ports, and waits until it says that it is ready. `env` is added to its environment.
  */
-export const startGateway = async (config: Record<string, unknown>): Promise<GatewayProcess> => {
+export const startGateway = async (
+  config: Record<string, unknown>,
+  env: Record<string, string> = {}
+): Promise<GatewayProcess> => {
   if (!existsSync(main)) throw new Error('The gateway is not built: run `npm run build` first')
   const [port, adminPort] = (await freePorts(2)) as [number, number]
   const folder = await mkdtemp(join(tmpdir(), 'causeway-'))
@@ -49,7 +52,7 @@ export const startGateway = async (config: Record<string, unknown>): Promise<Gat
     admin: { host: '127.0.0.1', port: adminPort }
   }
   await writeFile(file, JSON.stringify(whole, null, 2))
-  const child = startChild(process.execPath, [main, 'run', '-c', file])
+  const child = startChild(process.execPath, [main, 'run', '-c', file], { env })
   const adminUrl = `http://127.0.0.1:${adminPort}`
   try {
     const deadline = Date.now() + readyWithin
