@@ -33,7 +33,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     server: { host: '127.0.0.1', port },
     admin: { host: '127.0.0.1', port: adminPort },
     logging: { level },
-    sessions: { max: 100_000, perPrincipal: 100_000, perAddress: 100_000, ...options.sessions },
+    sessions: { max: 100_000, perAddress: 100_000, ...options.sessions },
     backends: { bench: options.backend },
     routes: { '/mcp': { backends: ['bench'] } }
   }
