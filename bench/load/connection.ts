@@ -4,12 +4,14 @@ export interface Reply {
   readonly status: number
   /** Everything before the body, as sent. */
   readonly head: string
-  /** The first bytes of the body, at most what came with the head. */
+  /** The first bytes of the body, up to a thousand or so. */
   readonly start: string
   /** Size of the body in bytes, chunk framing included. */
   readonly size: number
 }
 
+/** Bytes of a body that are kept to look at. */
+const enough = 500
 const endOfChunks = Buffer.from('0\r\n\r\n')
 
 /**
@@ -76,12 +78,13 @@ export class Connection {
     this.#size = 0
     this.#tail = Buffer.alloc(0)
     const body = data.subarray(end + 4)
-    this.#start = body.toString('latin1', 0, 400)
+    this.#start = ''
     this.#more(body)
   }
 
   #more(data: Buffer): void {
     this.#size += data.length
+    if (this.#start.length < enough) this.#start += data.toString('latin1', 0, Math.min(enough, data.length))
     if (this.#rest < 0) {
       const seen = data.length >= endOfChunks.length ? data : Buffer.concat([this.#tail, data])
       this.#tail = Buffer.from(seen.subarray(-endOfChunks.length))
