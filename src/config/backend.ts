@@ -42,7 +42,7 @@ const calls = {
 
 const remote = {
   url: url.describe('Where the server is, http or https'),
-  headers: z.record(name, value).prefault({}).meta({ secret: true, description: 'Sent with every request' }),
+  headers: z.record(name, value).prefault({}).describe('Sent with every request'),
   ...calls
 }
 
@@ -57,13 +57,13 @@ const stdio = z
     env: z
       .record(z.string().regex(/^[^=\0]+$/, 'expected the name of an environment variable'), text)
       .prefault({})
-      .meta({ secret: true, description: 'Added to the minimal environment that every program gets' }),
+      .describe('Added to the minimal environment that every program gets'),
     cwd: filled.optional().describe("Its working directory, relative to this file's; the file's own when left out"),
     scope: z
       .enum(['session', 'shared'], 'expected session or shared')
       .prefault('session')
       .describe('A process for each session, or one for all'),
-    maxProcesses: whole(1, 10_000).prefault(32).describe('How many processes may run at once with scope session'),
+    maxProcesses: whole(1, 10_000).prefault(32).describe('How many of its processes may run at once'),
     ...calls
   })
   .describe('A program that speaks MCP on its standard input and output')
@@ -92,10 +92,10 @@ export const clientEntry = z
       .optional(),
     command: stdio.shape.command.optional(),
     args: z.array(text, 'expected a list of strings').optional(),
-    env: stdio.shape.env.unwrap().optional().meta({ secret: true }),
+    env: stdio.shape.env.unwrap().optional(),
     cwd: stdio.shape.cwd,
     url: remote.url.optional(),
-    headers: remote.headers.unwrap().optional().meta({ secret: true })
+    headers: remote.headers.unwrap().optional()
   })
   .transform(({ type, ...entry }) => {
     const kind = type ?? (entry.url === undefined ? 'stdio' : 'http')

@@ -1,10 +1,8 @@
 import { isIP } from 'node:net'
 import * as z from 'zod'
+import { firstModern, legacyVersions } from '../protocol/version.ts'
 import { backend, backendName, clientEntry } from './backend.ts'
-import { duration, size, whole } from './units.ts'
-
-/** The dated revisions this release serves, newest first. */
-export const servedVersions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const
+import { duration, off, size, whole } from './units.ts'
 
 const host = z.string('expected a host name or an address').regex(/^[^\s/]+$/, 'expected a host name or an address')
 
@@ -93,7 +91,7 @@ const streams = z.strictObject({
   keepAlive: duration().prefault('15s').describe('Time between keep-alive comments'),
   retry: duration().prefault('1s').describe('How long clients wait before they connect again'),
   closeAfter: z
-    .union([z.literal('off').transform(() => undefined), duration()], 'expected off or a duration such as 30s')
+    .union([off('off'), duration()], 'expected off or a duration such as 30s')
     .prefault('off')
     .describe('When the connection of a long call is closed, for the client to come back to it'),
   highWater: size().prefault('1MiB').describe('Bytes that may wait in a connection before the next message is held'),
@@ -101,6 +99,11 @@ const streams = z.strictObject({
     .prefault(256)
     .describe('Messages that a reader may be behind before the backend is slowed'),
   stall: duration().prefault('30s').describe('When a connection that takes nothing at all is cut')
+})
+
+const served = `expected one of ${legacyVersions.join(', ')}`
+const version = z.enum(legacyVersions, {
+  error: ({ input }) => (input === firstModern ? `${firstModern} is not served by this version: ${served}` : served)
 })
 
 const route = z.strictObject({
@@ -115,9 +118,9 @@ const route = z.strictObject({
   protocol: z
     .strictObject({
       versions: z
-        .array(z.enum(servedVersions, `expected one of ${servedVersions.join(', ')}`), 'expected a list of versions')
+        .array(version, 'expected a list of versions')
         .min(1, 'expected at least one version')
-        .prefault([...servedVersions])
+        .prefault([...legacyVersions])
         .describe('The revisions served there')
     })
     .prefault({})
@@ -127,18 +130,20 @@ const routePath = z
   .string()
   .regex(/^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/, 'expected a path such as /mcp, without a slash at the end')
 
+const storeKind = z.literal('memory', {
+  error: ({ input }) => (input === 'redis' ? 'redis is not served by this version: expected memory' : 'expected memory')
+})
+
 /** The file. One definition gives the validation, its type and the JSON Schema. Rules across keys are in rules.ts. */
 export const file = z.strictObject({
   $schema: z.string().optional().describe('Where editors find the schema'),
   server: server.prefault({}).describe('The listener for clients'),
   admin: z
-    .union([z.literal(false).transform(() => undefined), admin], 'expected false or an address')
+    .union([off(false), admin], 'expected false, or a host and a port')
     .prefault({})
     .describe('The listener for health and metrics; false turns it off'),
   store: z
-    .strictObject({
-      kind: z.literal('memory', 'expected memory').prefault('memory').describe('Where sessions and streams are kept')
-    })
+    .strictObject({ kind: storeKind.prefault('memory').describe('Where sessions and streams are kept') })
     .prefault({}),
   sessions: sessions.prefault({}),
   streams: streams.prefault({}),
