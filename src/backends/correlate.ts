@@ -1,0 +1,290 @@
+/**
+ * Many exchanges on one pipe (stdio, HTTP+SSE), where nothing but the id says what a message belongs to. Towards the
+ * upstream an exchange has a number of this pipe's own, which is its progress token too (basic/utilities/progress: tokens
+ * are unique across active requests); what comes back carries the caller's id and token as they were written.
+ */
+import type { GatewayError } from '../errors.ts'
+import { withId, withMeta, withParam } from '../protocol/edit.ts'
+import { makeError, makeNotification, makeResult } from '../protocol/make.ts'
+import { type Message, textMeta, textParam } from '../protocol/message.ts'
+import { facts } from '../telemetry/events.ts'
+import { answeredId } from './answered-id.ts'
+import { Queue } from './queue.ts'
+
+export interface Pipe {
+  /** Resolves when the upstream has taken it, rejects with a GatewayError. Keeps the order of the calls. */
+  write(message: Message): Promise<void>
+  /** Go on after `accept` said false. */
+  resume(): void
+}
+
+export interface CorrelatorOptions {
+  readonly backend: string
+  readonly pipe: Pipe
+  /** What belongs to no exchange. */
+  readonly receive: (message: Message) => void
+  /** One session has this pipe for itself, so that progress of a task can go on to `receive` after the response. */
+  readonly single: boolean
+  /** How long (ms) a slow reader may hold the pipe before it loses notifications instead. */
+  readonly patienceMs?: number
+}
+
+interface Open {
+  readonly number: number
+  readonly queue: Queue
+  /** JSON text of the caller's id and progress token. */
+  readonly id: string
+  readonly token: string | undefined
+  /** A task's progress goes on after the response (basic/utilities/progress, behavior 3). */
+  readonly task: boolean
+  /** Whose it is, for `closeAll`. */
+  readonly owner: unknown
+  /** Ids of the upstream's own requests that were yielded here and have no answer yet. */
+  asks: Set<string> | undefined
+  /** Its reader held the pipe for too long: notifications are dropped until it has caught up. */
+  behind: boolean
+}
+
+/** Finished task-augmented requests whose progress is still let through, and requests of the upstream kept track of. */
+const maxTasks = 256
+const maxAsks = 256
+
+const relatedTask = 'io.modelcontextprotocol/related-task'
+
+export class Correlator {
+  readonly #options: CorrelatorOptions
+  readonly #open = new Map<number, Open>()
+  /** Number to caller's token. */
+  readonly #tasks = new Map<string, string>()
+  readonly #slow = new Set<Open>()
+  #patience: NodeJS.Timeout | undefined
+  #last = 0
+  #failure: GatewayError | undefined
+
+  constructor(options: CorrelatorOptions) {
+    this.#options = options
+  }
+
+  /** Exchanges without their response. */
+  get size(): number {
+    return this.#open.size
+  }
+
+  /** Sends a request. What goes wrong rejects the exchange's `next`. */
+  exchange(request: Message, owner?: unknown): Queue {
+    const number = ++this.#last
+    const text = String(number)
+    const token = textMeta(request, 'progressToken')
+    const known = token !== undefined && isToken(token)
+    const cancellable = request.method !== 'initialize'
+    const queue = new Queue({
+      cancel: reason => {
+        this.#forget(number)
+        if (cancellable) this.#tell(makeNotification('notifications/cancelled', { requestId: number, reason }))
+      },
+      detach: () => this.#forget(number),
+      resume: () => this.#caughtUp(number)
+    })
+    const open: Open = {
+      number,
+      queue,
+      id: request.id!,
+      token: known ? token : undefined,
+      task: request.scanned.params?.keys.includes('task') ?? false,
+      owner,
+      asks: undefined,
+      behind: false
+    }
+    if (this.#failure !== undefined) {
+      queue.fail(this.#failure)
+      return queue
+    }
+    this.#open.set(number, open)
+    const numbered = withId(request, text)
+    this.#options.pipe
+      .write(known ? withMeta(numbered, 'progressToken', text) : numbered)
+      .catch((error: GatewayError) => {
+        this.#forget(number)
+        queue.fail(error)
+      })
+    return queue
+  }
+
+  /** A notification, or the answer to a request of the upstream. */
+  send(message: Message): Promise<void> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure)
+    if (message.kind === 'response' && message.id !== undefined) {
+      for (const open of this.#open.values()) if (open.asks?.delete(message.id)) break
+    }
+    return this.#options.pipe.write(message)
+  }
+
+  /** Something of the upstream. False: pause the pipe until `resume`. */
+  accept(message: Message): boolean {
+    if (message.kind === 'response') this.#response(message)
+    else if (message.method === 'notifications/progress') this.#progress(message)
+    else if (message.method === 'ping' && message.kind === 'request') this.#tell(makeResult(message.id!, {}))
+    else this.#unaddressed(message)
+    return this.#slow.size === 0
+  }
+
+  /**
+   * A message of the upstream could not be read (too large, too deep); `head` and `tail` are its ends. Fails the exchange
+   * that it answers, as far as the ends tell; with `guess` else the only one that is open. Whether there was one.
+   */
+  unreadable(head: Buffer, tail: Buffer, error: GatewayError, guess = false): boolean {
+    const answered = answeredId(head, tail)
+    if (answered === 'none') return false
+    const [only] = guess && this.#open.size === 1 ? this.#open.values() : []
+    const open = answered === 'unknown' ? only : this.#open.get(answered)
+    if (open === undefined) return false
+    this.#forget(open.number)
+    open.queue.fail(error)
+    return true
+  }
+
+  /** The pipe is gone: every open exchange fails, and every later one. */
+  fail(error: GatewayError): void {
+    if (this.#failure !== undefined) return
+    this.#failure = error
+    const open = [...this.#open.values()]
+    this.#open.clear()
+    this.#tasks.clear()
+    this.#slow.clear()
+    this.#impatient()
+    for (const { queue } of open) queue.fail(error)
+  }
+
+  /** Ends the exchanges of an owner as cancelled. `tell`: the pipe stays, so that the upstream has to know. */
+  closeAll(owner: unknown, tell: boolean): void {
+    for (const open of [...this.#open.values()]) {
+      if (open.owner !== owner) continue
+      if (tell) open.queue.cancel()
+      else open.queue.detach()
+    }
+  }
+
+  #response(message: Message): void {
+    const number = numberOf(message.id)
+    const open = number === undefined ? undefined : this.#open.get(number)
+    if (open === undefined) {
+      this.#drop(message.id === undefined ? 'unaddressed_error' : 'unknown_id')
+      return
+    }
+    if (this.#options.single && open.task && open.token !== undefined) this.#keepToken(String(number), open.token)
+    this.#forget(open.number)
+    open.queue.finish(withId(message, open.id))
+  }
+
+  #keepToken(number: string, token: string): void {
+    this.#tasks.set(number, token)
+    if (this.#tasks.size > maxTasks) for (const oldest of this.#tasks.keys()) return void this.#tasks.delete(oldest)
+  }
+
+  #progress(message: Message): void {
+    const number = numberOf(textParam(message, 'progressToken'))
+    const open = number === undefined ? undefined : this.#open.get(number)
+    if (open?.token !== undefined) {
+      this.#push(open, withParam(message, 'progressToken', open.token))
+      return
+    }
+    const token = this.#tasks.get(String(number))
+    if (token === undefined) this.#drop('unknown_token')
+    else this.#options.receive(withParam(message, 'progressToken', token))
+  }
+
+  /**
+   * Requests and logs of the upstream name no call. With one exchange open they are taken to be its; a message of a task
+   * outlives the exchange that began it, and everything else is of the whole conversation.
+   */
+  #unaddressed(message: Message): void {
+    const open = message.method === 'notifications/cancelled' ? this.#askedOn(message) : this.#only(message)
+    if (open === undefined) {
+      this.#options.receive(message)
+      return
+    }
+    if (message.kind === 'request') {
+      open.asks ??= new Set()
+      if (open.asks.size < maxAsks) open.asks.add(message.id!)
+    }
+    this.#push(open, message)
+  }
+
+  #only(message: Message): Open | undefined {
+    if (this.#open.size !== 1) return undefined
+    if (message.kind !== 'request' && message.method !== 'notifications/message') return undefined
+    if (message.scanned.meta?.keys.includes(relatedTask)) return undefined
+    for (const open of this.#open.values()) return open
+    return undefined
+  }
+
+  /** Where the request went that the upstream cancels. */
+  #askedOn(cancelled: Message): Open | undefined {
+    const id = textParam(cancelled, 'requestId')
+    if (id === undefined) return undefined
+    for (const open of this.#open.values()) if (open.asks?.delete(id)) return open
+    return undefined
+  }
+
+  #push(open: Open, message: Message): void {
+    if (open.behind) {
+      this.#drop('slow_reader')
+      if (message.kind === 'request') this.#tell(makeError(message.id, -32603, 'the client does not keep up'))
+      return
+    }
+    if (open.queue.push(message)) return
+    this.#slow.add(open)
+    this.#patience ??= setTimeout(() => this.#giveUp(), this.#options.patienceMs ?? 250)
+  }
+
+  /** Others wait on this pipe: the slow ones lose notifications from here on. */
+  #giveUp(): void {
+    this.#patience = undefined
+    for (const open of this.#slow) open.behind = true
+    this.#slow.clear()
+    this.#options.pipe.resume()
+  }
+
+  #caughtUp(number: number): void {
+    const open = this.#open.get(number)
+    if (open === undefined) return
+    open.behind = false
+    this.#notSlow(open)
+  }
+
+  #forget(number: number): void {
+    const open = this.#open.get(number)
+    if (open === undefined) return
+    this.#open.delete(number)
+    this.#notSlow(open)
+  }
+
+  #notSlow(open: Open): void {
+    if (!this.#slow.delete(open) || this.#slow.size > 0) return
+    this.#impatient()
+    this.#options.pipe.resume()
+  }
+
+  #impatient(): void {
+    clearTimeout(this.#patience)
+    this.#patience = undefined
+  }
+
+  /** Nobody waits for the outcome: a pipe that breaks says so to all. */
+  #tell(message: Message): void {
+    this.send(message).catch(() => {})
+  }
+
+  #drop(reason: string): void {
+    facts.drop.publish({ reason, backend: this.#options.backend })
+  }
+}
+
+/** Tokens are strings or numbers; whatever else a caller wrote there is left as it is. */
+const isToken = (json: string): boolean => /^["\d-]/.test(json)
+
+/** Ours are numbers; some servers give them back as strings. */
+function numberOf(json: string | undefined): number | undefined {
+  const digits = json === undefined ? null : /^(?:(\d{1,15})|"(\d{1,15})")$/.exec(json)
+  return digits === null ? undefined : Number(digits[1] ?? digits[2])
+}

@@ -1,0 +1,81 @@
+/** `initialize` and `notifications/initialized` on one pipe (2025-11-25 basic/lifecycle, "Initialization"). */
+import { GatewayError } from '../errors.ts'
+import { makeNotification } from '../protocol/make.ts'
+import { isError, readMessage, textOf } from '../protocol/message.ts'
+import { isVersion } from '../protocol/version.ts'
+import type { Client } from '../sessions/session.ts'
+import type { Server } from './backend.ts'
+import type { Correlator } from './correlate.ts'
+
+export interface Handshake {
+  readonly backend: string
+  /** Offered; the upstream may answer with another that this gateway speaks. */
+  readonly version: string
+  readonly client: Pick<Client, 'capabilities' | 'info'>
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
+/**
+ * Rejects with `timeout`, `backend_unavailable` (refused, or a version that is not spoken here), `backend_invalid`,
+ * whatever broke the pipe, or the reason of the signal. `initialize` is never cancelled: giving up tells nobody.
+ */
+export async function handshake(pipe: Correlator, options: Handshake): Promise<Server> {
+  const { backend, version, client } = options
+  const exchange = pipe.exchange(
+    readMessage(
+      Buffer.from(
+        `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":${JSON.stringify(version)},` +
+          `"capabilities":${client.capabilities},"clientInfo":${client.info}}}`
+      ),
+      1_000
+    )
+  )
+  const { promise: givenUp, reject } = Promise.withResolvers<never>()
+  const onAbort = (): void => reject(options.signal.reason)
+  const timer = setTimeout(() => {
+    reject(new GatewayError('timeout', `no answer to initialize within ${options.timeoutMs} ms`, { backend }))
+  }, options.timeoutMs)
+  options.signal.addEventListener('abort', onAbort)
+  if (options.signal.aborted) onAbort()
+  try {
+    const server = await Promise.race([serverOf(exchange, backend), givenUp])
+    await Promise.race([pipe.send(makeNotification('notifications/initialized')), givenUp])
+    return server
+  } finally {
+    clearTimeout(timer)
+    options.signal.removeEventListener('abort', onAbort)
+    exchange.detach()
+  }
+}
+
+async function serverOf(exchange: ReturnType<Correlator['exchange']>, backend: string): Promise<Server> {
+  for await (const message of exchange) {
+    if (message.kind !== 'response') continue
+    const { source, scanned } = message
+    if (isError(message)) {
+      const error = textOf(source, scanned.top, 'error')!
+      throw new GatewayError('backend_unavailable', `refused initialize: ${error.slice(0, 500)}`, { backend })
+    }
+    const result = textOf(source, scanned.top, 'result')!
+    return read(result, backend)
+  }
+  throw new GatewayError('backend_unavailable', 'no answer to initialize', { backend })
+}
+
+function read(result: string, backend: string): Server {
+  const value = JSON.parse(result) as { protocolVersion?: unknown; capabilities?: unknown } | null
+  const version = value?.protocolVersion
+  if (typeof version !== 'string') {
+    throw new GatewayError('backend_invalid', 'the answer to initialize names no protocol version', { backend })
+  }
+  if (!isVersion(version)) {
+    const text = `speaks protocol version ${JSON.stringify(version.slice(0, 40))}, which is not known here`
+    throw new GatewayError('backend_unavailable', text, { backend })
+  }
+  const capabilities = value?.capabilities
+  return { version, capabilities: isObject(capabilities) ? capabilities : {}, result }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,0 +1,214 @@
+/** A child and what is said with it: lines to messages, messages to exchanges, its end to everybody who has a part in it. */
+import { type ErrorCode, GatewayError } from '../../errors.ts'
+import { line, type Message, readMessage } from '../../protocol/message.ts'
+import { ScanError } from '../../protocol/scan.ts'
+import { facts } from '../../telemetry/events.ts'
+import { endBytes } from '../answered-id.ts'
+import type { OpenOptions, Server } from '../backend.ts'
+import { Correlator } from '../correlate.ts'
+import { type Handshake, handshake } from '../handshake.ts'
+import { PipeLink } from '../pipe-link.ts'
+import { Child, type Graces, type Program } from './child.ts'
+import { Lines } from './lines.ts'
+import { LogLines } from './log-lines.ts'
+
+/** Bytes of a message of the backend, and levels of its nesting. */
+export interface UpstreamLimits {
+  readonly upstream: number
+  readonly depth: number
+}
+
+export interface ConversationOptions {
+  readonly program: Program
+  readonly limits: UpstreamLimits
+  readonly graces: Graces
+  readonly single: boolean
+  /** It ended by itself, while it was in use. */
+  readonly crashed: (how: string) => void
+}
+
+type Member = Pick<OpenOptions, 'receive' | 'ended'>
+
+/** What may come before the first link can take it. */
+const maxHeld = 256
+
+export class Conversation {
+  readonly #options: ConversationOptions
+  readonly #backend: string
+  readonly #child: Child
+  readonly #correlator: Correlator
+  readonly #lines: Lines
+  readonly #members = new Map<PipeLink, Member>()
+  #server: Server | undefined
+  #held: Message[] | undefined = []
+  #ended: GatewayError | undefined
+  #closing = false
+
+  constructor(options: ConversationOptions) {
+    const { program, limits } = options
+    this.#options = options
+    this.#backend = program.backend
+    this.#correlator = new Correlator({
+      backend: program.backend,
+      single: options.single,
+      pipe: { write: message => this.#child.write(line(message)), resume: () => this.#resume() },
+      receive: message => this.#receive(message)
+    })
+    this.#lines = new Lines(
+      {
+        line: bytes => this.#line(bytes),
+        tooLarge: (head, tail) => this.#tooLarge(head, tail),
+        endless: head => this.#endless(head)
+      },
+      limits.upstream
+    )
+    const log = new LogLines(program.backend)
+    this.#child = new Child(
+      program,
+      {
+        output: chunk => this.#lines.push(chunk),
+        log: chunk => log.push(chunk),
+        over: how => {
+          this.#lines.end()
+          log.end()
+          this.#over(how)
+        }
+      },
+      options.graces
+    )
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid
+  }
+
+  /** Resolves when the process is no more. */
+  get gone(): Promise<void> {
+    return this.#child.gone
+  }
+
+  /** Whether links can still be had. */
+  get live(): boolean {
+    return this.#ended === undefined && !this.#closing
+  }
+
+  get unused(): boolean {
+    return this.#members.size === 0
+  }
+
+  async start(options: Omit<Handshake, 'backend'>): Promise<void> {
+    try {
+      this.#server = await handshake(this.#correlator, { ...options, backend: this.#backend })
+    } catch (error) {
+      const reason = this.#ended ?? error
+      await this.#end({ input: 0, terminate: Math.min(500, this.#options.graces.terminate) })
+      throw reason
+    }
+  }
+
+  /** After `start`. What came for nobody yet is told once the caller has its link. */
+  join(member: Member): PipeLink {
+    const link = new PipeLink(this.#backend, this.#server!, this.#correlator, left => this.#leave(left))
+    this.#members.set(link, member)
+    if (this.#held !== undefined) setImmediate(() => this.#release())
+    return link
+  }
+
+  /** Ends the child whoever uses it; they are told. */
+  async close(): Promise<void> {
+    this.#closing = true
+    this.#over('the gateway closed the backend')
+    await this.#end()
+  }
+
+  #end(graces?: Graces): Promise<void> {
+    this.#closing = true
+    return this.#child.stop(graces)
+  }
+
+  async #leave(link: PipeLink): Promise<void> {
+    const last = this.#members.delete(link) && this.#members.size === 0
+    this.#correlator.closeAll(link, !last)
+    if (last) await this.#end()
+  }
+
+  #resume(): void {
+    if (this.#lines.resume()) this.#child.resume()
+  }
+
+  #line(bytes: Buffer): boolean {
+    let message: Message
+    try {
+      message = readMessage(bytes, this.#options.limits.depth)
+    } catch (error) {
+      this.#noise(bytes, error)
+      return true
+    }
+    return this.#correlator.accept(message)
+  }
+
+  /** Whatever is no message is skipped; a broken answer fails its call, where its ends say whose it is. */
+  #noise(bytes: Buffer, error: unknown): void {
+    const broken = error instanceof GatewayError && error.cause instanceof ScanError
+    const answered =
+      broken &&
+      bytes[0] === 0x7b &&
+      this.#correlator.unreadable(
+        bytes.subarray(0, endBytes),
+        bytes.subarray(-endBytes),
+        this.#error('backend_invalid', `the answer is no valid message: ${error.message}`)
+      )
+    if (!answered) facts.drop.publish({ reason: 'noise', backend: this.#backend })
+  }
+
+  #tooLarge(head: Buffer, tail: Buffer): void {
+    if (this.#correlator.unreadable(head, tail, this.#tooLargeError(), true)) return
+    facts.drop.publish({ reason: 'too_large', backend: this.#backend })
+  }
+
+  #endless(head: Buffer): void {
+    this.#correlator.unreadable(head, empty, this.#tooLargeError(), true)
+    this.#over(`"${this.#options.program.command}" wrote a line without an end`)
+    void this.#end({ input: 0, terminate: this.#options.graces.terminate })
+  }
+
+  #tooLargeError(): GatewayError {
+    const text = `a message of the backend is larger than ${this.#options.limits.upstream} bytes`
+    return this.#error('backend_too_large', text)
+  }
+
+  #receive(message: Message): void {
+    if (this.#held !== undefined) {
+      if (this.#held.length < maxHeld) this.#held.push(message)
+      else facts.drop.publish({ reason: 'too_early', backend: this.#backend })
+      return
+    }
+    for (const { receive } of this.#members.values()) {
+      receive(message)
+      // A request wants one answer.
+      if (message.kind === 'request') return
+    }
+  }
+
+  #release(): void {
+    const held = this.#held ?? []
+    this.#held = undefined
+    for (const message of held) this.#receive(message)
+  }
+
+  #over(how: string): void {
+    if (this.#ended !== undefined) return
+    this.#ended = this.#error(this.#server === undefined ? 'backend_unavailable' : 'backend_broke', how)
+    this.#correlator.fail(this.#ended)
+    const members = [...this.#members.values()]
+    this.#members.clear()
+    if (!this.#closing) this.#options.crashed(how)
+    for (const { ended } of members) ended(this.#ended)
+  }
+
+  #error(code: ErrorCode, text: string): GatewayError {
+    return new GatewayError(code, text, { backend: this.#backend })
+  }
+}
+
+const empty = Buffer.alloc(0)
