@@ -21,6 +21,8 @@ const done: IteratorResult<Message> = { done: true, value: undefined }
 
 export class Queue implements Exchange {
   #waiting: Message[] = []
+  /** Places that go with waiting messages, at the same index. Empty for upstreams that have none. */
+  #places: (Place | undefined)[] = []
   #reader: PromiseWithResolvers<IteratorResult<Message>> | undefined
   #failure: GatewayError | undefined
   #transport: Transport | undefined
@@ -48,6 +50,16 @@ export class Queue implements Exchange {
     return this.#waiting.push(message) < highWater
   }
 
+  /**
+   * Where the upstream's stream stands after everything pushed so far. The reader sees it once it has read all of that, so
+   * that nobody resumes after a message which was never handed out.
+   */
+  stand(place: Place | undefined): void {
+    if (this.#over) return
+    if (this.#waiting.length === 0) this.place = place
+    else this.#places[this.#waiting.length - 1] = place
+  }
+
   /** The response, after which there is nothing. */
   finish(response: Message): void {
     this.push(response)
@@ -70,6 +82,7 @@ export class Queue implements Exchange {
   next(): Promise<IteratorResult<Message>> {
     const message = this.#waiting.shift()
     if (message !== undefined) {
+      if (this.#places.length > 0) this.place = this.#places.shift() ?? this.place
       if (this.#waiting.length === highWater - 1) this.#transport?.resume?.()
       return Promise.resolve({ done: false, value: message })
     }
@@ -113,6 +126,7 @@ export class Queue implements Exchange {
     const transport = this.#transport
     this.#end()
     this.#waiting = []
+    this.#places = []
     this.#failure = undefined
     this.#reader?.resolve(done)
     this.#reader = undefined

@@ -1,0 +1,264 @@
+/** One request towards the upstream: sent once, its messages told apart, its stream asked for again when it breaks. */
+import { GatewayError } from '../../errors.ts'
+import { withId } from '../../protocol/edit.ts'
+import { sessionHeader } from '../../protocol/headers.ts'
+import { bytes, isBatch, isError, type Message, read, sameId, textParam } from '../../protocol/message.ts'
+import { facts } from '../../telemetry/events.ts'
+import { Queue, type Transport } from '../queue.ts'
+import { broke, codeOf, errorOf, invalid, overloaded, sessionLost } from './faults.ts'
+import { type LegHeaders, resumeHeaders, usableId } from './headers.ts'
+import { type Fault, type Headers, Leg, type Reader } from './leg.ts'
+import { Resumption } from './resumption.ts'
+import type { Wire } from './wire.ts'
+
+/** What an exchange needs of its link. */
+export interface Home {
+  readonly wire: Wire
+  readonly headers: LegHeaders
+  /** `Mcp-Session-Id` in use: with it 404 means that the session is lost. */
+  readonly session: string | undefined
+  lost(): void
+  /** Tells the upstream that a request is not wanted any more. */
+  cancelled(id: string, reason: string | undefined): void
+  /** Whatever way it ended. */
+  forget(exchange: HttpExchange): void
+}
+
+/** What tells the messages of one request apart, and, with the last event id, where its stream stands. */
+export interface Origin {
+  /** The id towards the upstream as JSON text: a number of the link's own. */
+  readonly id: string
+  /** JSON text of the request's progress token. */
+  readonly token?: string | undefined
+}
+
+export class HttpExchange implements Transport, Reader {
+  readonly queue = new Queue(this)
+  readonly #callerId: string
+  readonly #origin: Origin
+  #home: Home | undefined
+  #leg: Leg | undefined
+  /** Counted by the wire as in flight. */
+  #counted = false
+  #stream = false
+  #paused = false
+  /** A text was skipped that may have been the response. */
+  #skipped: GatewayError | undefined
+  #lastEventId: string | undefined
+  #resumption: Resumption | undefined
+  /** Session id that came with the answer to `initialize`. */
+  session: string | string[] | undefined
+
+  /** `callerId` is the id that the response will carry. */
+  constructor(home: Home, callerId: string, origin: Origin) {
+    this.#home = home
+    this.#callerId = callerId
+    this.#origin = origin
+  }
+
+  /** Fails at once. */
+  refuse(error: GatewayError): void {
+    this.#fail(error)
+  }
+
+  send(request: Message): void {
+    const { wire, headers } = this.#home!
+    if (!wire.admit()) {
+      this.#fail(overloaded(wire.name))
+      return
+    }
+    this.#counted = true
+    this.#leg = new Leg(this, wire.limit, true)
+    wire.call(headers.post, bytes(withId(request, this.#origin.id)), this.#leg)
+  }
+
+  /** Asks for the rest of a stream: what came after that event. */
+  goOn(lastEventId: string): void {
+    const { wire, headers } = this.#home!
+    this.#lastEventId = lastEventId
+    this.#resumption ??= new Resumption(wire.clock)
+    this.queue.stand(this.#place())
+    this.#leg = new Leg(this, wire.limit, false)
+    wire.stream(resumeHeaders(headers.get, lastEventId), this.#leg)
+  }
+
+  cancel(reason: string | undefined): void {
+    const home = this.#home
+    const leg = this.#leg
+    const sent = leg === undefined || leg.started || this.#resumption !== undefined
+    this.#end()
+    leg?.drop()
+    if (sent) home?.cancelled(this.#origin.id, reason)
+  }
+
+  detach(): void {
+    const leg = this.#leg
+    this.#end()
+    leg?.drop()
+  }
+
+  resume(): void {
+    this.#paused = false
+    this.#leg?.resume()
+  }
+
+  opened(_leg: Leg, headers: Headers, stream: boolean): void {
+    this.#stream = stream
+    this.session = headers[sessionHeader]
+    this.#home?.wire.health.up()
+    if (this.#paused) this.#leg?.pause()
+  }
+
+  text(text: Buffer, leg: Leg): void {
+    const home = this.#home
+    if (home === undefined) return
+    this.#resumption?.message()
+    try {
+      const got = read(text, home.wire.depth)
+      if (!isBatch(got)) this.#message(got, leg)
+      else for (const one of got.elements) one instanceof GatewayError ? this.#skip(one) : this.#message(one, leg)
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      this.#skip(error)
+    }
+  }
+
+  id(id: string): void {
+    if (this.#home === undefined) return
+    this.#lastEventId = usableId(id)
+    this.#resumption?.event()
+    this.queue.stand(this.#place())
+  }
+
+  retry(ms: number): void {
+    if (this.#home === undefined) return
+    this.#resumption ??= new Resumption(this.#home.wire.clock)
+    this.#resumption.retry(ms)
+  }
+
+  ended(): void {
+    if (this.#home === undefined) return
+    const { name } = this.#home.wire
+    if (this.#skipped !== undefined) this.#fail(invalid(name, this.#skipped.message, { cause: this.#skipped }))
+    else if (!this.#stream) this.#fail(invalid(name, 'it does not answer the request'))
+    else this.#again(broke(name))
+  }
+
+  failed(fault: Fault): void {
+    const home = this.#home
+    if (home === undefined) return
+    const { wire } = home
+    if (fault.kind === 'unreached') wire.health.down(codeOf(fault.cause))
+    else wire.health.up()
+    const resumed = this.#resumption !== undefined && this.#lastEventId !== undefined
+    if (fault.kind === 'status' && fault.status === 404 && home.session !== undefined) {
+      // What ran already must not look as if it never had.
+      this.#fail(resumed ? broke(wire.name) : sessionLost(wire.name))
+      home.lost()
+    } else if (fault.kind === 'status' && fault.body !== undefined && this.#refusal(fault.body)) {
+      // Was the response.
+    } else if (fault.kind === 'broke' || (resumed && (fault.kind === 'unreached' || isPassing(fault)))) {
+      this.#again(errorOf(fault, wire.name))
+    } else {
+      this.#fail(
+        resumed && fault.kind !== 'too_large' ? broke(wire.name, errorOf(fault, wire.name)) : errorOf(fault, wire.name)
+      )
+    }
+  }
+
+  #message(message: Message, leg: Leg): void {
+    const home = this.#home
+    if (home === undefined) return
+    if (message.kind === 'response') {
+      if (!this.#isMine(message)) {
+        this.#drop('unknown_id')
+        return
+      }
+      this.#respond(message)
+      home.wire.finish(leg)
+      return
+    }
+    if (message.method === 'notifications/progress' && !this.#isMyToken(textParam(message, 'progressToken'))) {
+      this.#drop('unknown_token')
+      return
+    }
+    if (this.queue.push(message) || this.#paused) return
+    this.#paused = true
+    leg.pause()
+  }
+
+  #respond(response: Message): void {
+    const { queue } = this
+    this.#end()
+    queue.finish(withId(response, this.#callerId))
+  }
+
+  /** Whether the body of a 4xx or 5xx is the JSON-RPC error that answers this request; then it is handed on. */
+  #refusal(body: Buffer): boolean {
+    try {
+      const got = read(body, this.#home!.wire.depth)
+      if (isBatch(got) || got.id === undefined || !isError(got) || !this.#isMine(got)) return false
+      this.#respond(got)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /** Also as a string, for servers that answer 1 with "1"; and, where nothing else can be meant, as an error without id. */
+  #isMine(response: Message): boolean {
+    if (response.id === undefined) return !this.#stream
+    return response.id === this.#origin.id || response.id === `"${this.#origin.id}"`
+  }
+
+  #isMyToken(token: string | undefined): boolean {
+    const own = this.#origin.token
+    return token !== undefined && own !== undefined && sameId(token, own)
+  }
+
+  #skip(error: GatewayError): void {
+    this.#skipped = error
+    this.#drop('invalid_message')
+  }
+
+  #drop(reason: string): void {
+    if (this.#home !== undefined) facts.drop.publish({ reason, backend: this.#home.wire.name })
+  }
+
+  /** Resumes the stream when that can be done, else fails. Never sends the request again. */
+  #again(error: GatewayError): void {
+    const id = this.#lastEventId
+    if (id === undefined) {
+      this.#fail(error)
+      return
+    }
+    this.#leg = undefined
+    this.#resumption ??= new Resumption(this.#home!.wire.clock)
+    if (!this.#resumption.again(() => this.goOn(id))) this.#fail(error)
+  }
+
+  #place(): string | undefined {
+    if (this.#lastEventId === undefined) return undefined
+    return JSON.stringify({ ...this.#origin, lastEventId: this.#lastEventId })
+  }
+
+  #fail(error: GatewayError): void {
+    const { queue } = this
+    this.#end()
+    queue.fail(error)
+  }
+
+  /** A finished exchange holds nothing of the transport. */
+  #end(): void {
+    if (this.#counted) this.#home?.wire.dismiss()
+    this.#home?.forget(this)
+    this.#home = undefined
+    this.#leg = undefined
+    this.#resumption?.stop()
+    this.#resumption = undefined
+  }
+}
+
+/** Refusals of a resumed stream that may be over by the next attempt. */
+const isPassing = (fault: Fault): boolean =>
+  fault.kind === 'status' && (fault.status >= 500 || fault.status === 429 || fault.status === 408)

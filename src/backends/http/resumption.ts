@@ -1,0 +1,77 @@
+/** When a stream that broke is asked for again (basic/transports, "Resumability and Redelivery"). */
+import { backoff } from './backoff.ts'
+
+/** Timers and chance, injectable. */
+export interface Clock {
+  /** Calls back after `ms`; the function returned forgets it. */
+  after(ms: number, call: () => void): () => void
+  random(): number
+}
+
+export const systemClock: Clock = {
+  after(ms, call) {
+    const timer = setTimeout(call, ms)
+    return () => clearTimeout(timer)
+  },
+  random: Math.random
+}
+
+/** Attempts in a row that may come to nothing. */
+const maxFailures = 5
+
+/** Longest `retry` that is honoured, milliseconds. */
+export const maxRetryMs = 30_000
+
+const afterFailure = { first: 250, most: 5_000 }
+/** A server that keeps ending its stream without a message is a poll; it shall not be a storm. */
+const afterSilence = { first: 50, most: 1_000 }
+
+export class Resumption {
+  readonly #clock: Clock
+  #failures = 0
+  #silences = 0
+  #heardEvent = false
+  #heardMessage = false
+  #retry = 0
+  #forget: (() => void) | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  retry(ms: number): void {
+    this.#retry = Math.min(ms, maxRetryMs)
+  }
+
+  /** An event with an id came. */
+  event(): void {
+    this.#heardEvent = true
+  }
+
+  message(): void {
+    this.#heardMessage = true
+  }
+
+  /** The stream broke or ended: calls back when it is time to ask again. False: enough attempts. */
+  again(call: () => void): boolean {
+    if (this.#heardEvent || this.#heardMessage) this.#failures = 0
+    else this.#failures++
+    this.#silences = this.#heardMessage ? 0 : this.#silences + 1
+    this.#heardEvent = false
+    this.#heardMessage = false
+    if (this.#failures > maxFailures) return false
+    const pause =
+      this.#failures > 0
+        ? backoff(this.#failures, afterFailure, this.#clock.random)
+        : this.#silences > 1
+          ? backoff(this.#silences - 1, afterSilence, this.#clock.random)
+          : 0
+    this.#forget = this.#clock.after(Math.max(this.#retry, pause), call)
+    return true
+  }
+
+  stop(): void {
+    this.#forget?.()
+    this.#forget = undefined
+  }
+}
