@@ -1,9 +1,10 @@
 /** Backend kind `http`: a Streamable HTTP upstream of any revision from 2025-03-26 on (basic/transports). */
 import { createHash, randomInt } from 'node:crypto'
 import type { Backend, Link, OpenOptions, Tuning } from '../backend.ts'
+import { type Clock, systemClock } from './clock.ts'
+import { unavailable } from './faults.ts'
 import { HttpLink, type LinkFacts } from './link.ts'
 import { handshake, initialized, initializeId } from './open.ts'
-import { type Clock, systemClock } from './resumption.ts'
 import { Wire } from './wire.ts'
 
 export interface HttpBackendOptions {
@@ -48,8 +49,10 @@ export class HttpBackend implements Backend {
     if (options.state !== undefined) return this.#link(options, JSON.parse(options.state), randomInt(2 ** 47))
     const facts = await handshake(this.#wire, options, this.#headers)
     const link = this.#link(options, facts, initializeId + 1)
-    await initialized(message => link.send(message), this.name)
-    return link
+    await initialized(this.#wire, link.headers.post)
+    if (!options.signal.aborted) return link
+    void link.close()
+    throw unavailable(this.name, options.signal.reason)
   }
 
   tune({ headers, timeout }: Tuning): void {

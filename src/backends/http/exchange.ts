@@ -8,7 +8,7 @@ import { Queue, type Transport } from '../queue.ts'
 import { broke, codeOf, errorOf, invalid, overloaded, sessionLost } from './faults.ts'
 import { type LegHeaders, resumeHeaders, usableId } from './headers.ts'
 import { type Fault, type Headers, Leg, type Reader } from './leg.ts'
-import { Resumption } from './resumption.ts'
+import { isPassing, Resumption } from './resumption.ts'
 import type { Wire } from './wire.ts'
 
 /** What an exchange needs of its link. */
@@ -20,6 +20,8 @@ export interface Home {
   lost(): void
   /** Tells the upstream that a request is not wanted any more. */
   cancelled(id: string, reason: string | undefined): void
+  /** A ping of the upstream (basic/utilities/ping). */
+  pong(id: string): void
   /** Whatever way it ended. */
   forget(exchange: HttpExchange): void
 }
@@ -182,6 +184,10 @@ export class HttpExchange implements Transport, Reader {
       this.#drop('unknown_token')
       return
     }
+    if (message.method === 'ping' && message.kind === 'request') {
+      home.pong(message.id!)
+      return
+    }
     if (this.queue.push(message) || this.#paused) return
     this.#paused = true
     leg.pause()
@@ -258,7 +264,3 @@ export class HttpExchange implements Transport, Reader {
     this.#resumption = undefined
   }
 }
-
-/** Refusals of a resumed stream that may be over by the next attempt. */
-const isPassing = (fault: Fault): boolean =>
-  fault.kind === 'status' && (fault.status >= 500 || fault.status === 429 || fault.status === 408)

@@ -23,6 +23,12 @@ export function errorOf(fault: Fault, backend: string): GatewayError {
 export const unavailable = (backend: string, cause: unknown): GatewayError =>
   new GatewayError('backend_unavailable', `backend "${backend}" cannot be reached`, { backend, cause })
 
+/** Something short got no answer. */
+export const unanswered = (backend: string, cause: Error): GatewayError =>
+  /TIMEOUT/.test(codeOf(cause)) && codeOf(cause) !== 'UND_ERR_CONNECT_TIMEOUT'
+    ? new GatewayError('timeout', `backend "${backend}" did not answer in time`, { backend, cause })
+    : unavailable(backend, cause)
+
 export const broke = (backend: string, cause?: unknown): GatewayError =>
   new GatewayError('backend_broke', `backend "${backend}" broke off before the response`, { backend, cause })
 

@@ -1,11 +1,12 @@
 /** One conversation with a Streamable HTTP upstream of the legacy era: its session, or none when it gave no id. */
-import { makeNotification } from '../../protocol/make.ts'
+import { makeNotification, makeRequest, makeResult } from '../../protocol/make.ts'
 import { bytes, type Message, textMeta } from '../../protocol/message.ts'
 import { facts } from '../../telemetry/events.ts'
 import type { Call, Exchange, Link, OpenOptions, Server } from '../backend.ts'
 import { type Home, HttpExchange } from './exchange.ts'
-import { broke, sessionLost, unavailable } from './faults.ts'
+import { broke, sessionLost, unanswered } from './faults.ts'
 import { type LegHeaders, legHeaders } from './headers.ts'
+import { type Audience, Listener } from './listener.ts'
 import type { Wire } from './wire.ts'
 
 /** What a link is made from, and what another instance makes it from again. */
@@ -17,10 +18,10 @@ export interface LinkFacts {
   readonly result: string
 }
 
-/** Longest wait for the upstream to forget its session, milliseconds. */
-const deleteTimeout = 5_000
+/** How long (ms) an upstream may take to hear that something is over. */
+const closingMs = 5_000
 
-export class HttpLink implements Link, Home {
+export class HttpLink implements Link, Home, Audience {
   readonly era = 'legacy'
   readonly server: Server
   readonly state: string
@@ -29,8 +30,13 @@ export class HttpLink implements Link, Home {
   headers: LegHeaders
   readonly #options: OpenOptions
   readonly #exchanges = new Set<HttpExchange>()
+  readonly #listener = new Listener(this)
   #nextId: number
+  /** Closed, or lost by the upstream. */
   #over = false
+  #lost = false
+  /** Cancels that are under way while the link is closed. */
+  #telling: Promise<void>[] = []
   readonly #closed: (link: HttpLink) => void
 
   /** `firstId`: number of the next request; an upstream session must not see one twice. */
@@ -54,13 +60,12 @@ export class HttpLink implements Link, Home {
 
   tune(headers: Readonly<Record<string, string>>): void {
     this.headers = legHeaders(headers, this.session, this.server.version)
+    this.#listener.tuned()
   }
 
   exchange(request: Message, _call: Call): Exchange {
-    const exchange = new HttpExchange(this, request.id!, {
-      id: String(this.#nextId++),
-      token: textMeta(request, 'progressToken')
-    })
+    const origin = { id: String(this.#nextId++), token: textMeta(request, 'progressToken') }
+    const exchange = new HttpExchange(this, request.id!, origin)
     this.#exchanges.add(exchange)
     if (this.#over) exchange.refuse(sessionLost(this.wire.name))
     else exchange.send(request)
@@ -77,9 +82,76 @@ export class HttpLink implements Link, Home {
   }
 
   async send(message: Message): Promise<void> {
+    if (this.#over) throw sessionLost(this.wire.name)
+    await this.#post(message)
+  }
+
+  listen(on: boolean): void {
+    if (!this.#over) this.#listener.listen(on)
+  }
+
+  async close(): Promise<void> {
+    if (this.#over) return
+    this.#over = true
+    this.#listener.listen(false)
+    for (const exchange of [...this.#exchanges]) exchange.queue.cancel('the session was closed')
+    await Promise.all(this.#telling)
+    if (this.session !== undefined) {
+      await this.wire.control('DELETE', this.headers.delete, null, this.#shortly).catch(() => {})
+    }
+    this.#closed(this)
+  }
+
+  lost(): void {
+    if (this.#over) return
+    this.#over = true
+    this.#lost = true
+    this.#listener.listen(false)
+    this.#closed(this)
+    this.#options.ended(sessionLost(this.wire.name))
+  }
+
+  cancelled(id: string, reason: string | undefined): void {
+    if (this.#lost) return
+    const told = this.#post(
+      makeNotification('notifications/cancelled', { requestId: Number(id), reason }),
+      this.#shortly
+    )
+    this.#telling.push(told.catch(() => {}))
+    if (!this.#over) this.#telling = []
+  }
+
+  pong(id: string): void {
+    this.#post(makeResult(id, {})).catch(() => {})
+  }
+
+  receive(message: Message): void {
+    if (message.method === 'ping' && message.kind === 'request') this.pong(message.id!)
+    else this.#options.receive(message)
+  }
+
+  /** A session that is lost says 404 to a ping too; an upstream that has no such stream answers it. */
+  notFound(): void {
+    if (this.session === undefined) return
+    const ping = new HttpExchange(this, '0', { id: String(this.#nextId++) })
+    this.#exchanges.add(ping)
+    ping.send(makeRequest('0', 'ping'))
+    ping.queue.next().catch(() => {})
+  }
+
+  forget(exchange: HttpExchange): void {
+    this.#exchanges.delete(exchange)
+  }
+
+  get #shortly(): number {
+    return Math.min(this.wire.timeout, closingMs)
+  }
+
+  async #post(message: Message, timeout?: number): Promise<void> {
     const { name } = this.wire
-    const status = await this.wire.control('POST', this.headers.post, bytes(message)).catch((cause: Error) => {
-      throw unavailable(name, cause)
+    const sent = this.wire.control('POST', this.headers.post, bytes(message), timeout)
+    const status = await sent.catch((cause: Error) => {
+      throw unanswered(name, cause)
     })
     if (status < 300) return
     if (status === 404 && this.session !== undefined) {
@@ -88,35 +160,6 @@ export class HttpLink implements Link, Home {
     }
     const what = message.method ?? 'an answer'
     facts.notice.publish({ level: 'warn', text: `${what} was answered with HTTP status ${status}`, backend: name })
-  }
-
-  listen(_on: boolean): void {}
-
-  async close(): Promise<void> {
-    if (this.#over) return
-    this.#over = true
-    for (const exchange of [...this.#exchanges]) exchange.queue.cancel('the session was closed')
-    this.#closed(this)
-    if (this.session === undefined) return
-    await this.wire
-      .control('DELETE', this.headers.delete, null, Math.min(this.wire.timeout, deleteTimeout))
-      .catch(() => {})
-  }
-
-  lost(): void {
-    if (this.#over) return
-    this.#over = true
-    this.#closed(this)
-    this.#options.ended(sessionLost(this.wire.name))
-  }
-
-  cancelled(id: string, reason: string | undefined): void {
-    const params = { requestId: Number(id), ...(reason === undefined ? {} : { reason }) }
-    this.send(makeNotification('notifications/cancelled', params)).catch(() => {})
-  }
-
-  forget(exchange: HttpExchange): void {
-    this.#exchanges.delete(exchange)
   }
 }
 

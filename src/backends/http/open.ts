@@ -6,7 +6,7 @@ import { isVersion, latestLegacy } from '../../protocol/version.ts'
 import { facts } from '../../telemetry/events.ts'
 import type { OpenOptions } from '../backend.ts'
 import { type Home, HttpExchange } from './exchange.ts'
-import { invalid, unavailable } from './faults.ts'
+import { codeOf, invalid, unavailable } from './faults.ts'
 import { legHeaders, sessionIdOf } from './headers.ts'
 import type { LinkFacts } from './link.ts'
 import type { Wire } from './wire.ts'
@@ -22,13 +22,16 @@ export async function handshake(
 ): Promise<LinkFacts> {
   const home: Home = {
     wire,
-    headers: legHeaders(configured, undefined, undefined),
+    get headers() {
+      return legHeaders(configured, sessionIdOf(exchange.session), undefined)
+    },
     session: undefined,
     lost: () => {},
     cancelled: () => {},
+    pong: () => {},
     forget: () => {}
   }
-  const exchange = new HttpExchange(home, String(initializeId), { id: String(initializeId) })
+  const exchange: HttpExchange = new HttpExchange(home, String(initializeId), { id: String(initializeId) })
   exchange.send(initialize(options))
   const response = await within(wire, options.signal, exchange, responseOf(exchange, options))
   const session = sessionIdOf(exchange.session)
@@ -43,10 +46,18 @@ export async function handshake(
   }
 }
 
-/** Says that the client is ready. What the upstream answers is logged at most (case HDR-06). */
-export async function initialized(send: (message: Message) => Promise<void>, backend: string): Promise<void> {
-  await send(makeNotification('notifications/initialized')).catch((error: unknown) => {
-    facts.notice.publish({ level: 'warn', text: 'notifications/initialized was not delivered', backend, error })
+/** How long (ms) an upstream may take to acknowledge that the client is ready. */
+const readyMs = 5_000
+
+/** Says that the client is ready. Whatever the upstream answers, the session is used (case HDR-06). */
+export async function initialized(wire: Wire, headers: readonly string[]): Promise<void> {
+  const text = bytes(makeNotification('notifications/initialized'))
+  const status = await wire.control('POST', [...headers], text, Math.min(wire.timeout, readyMs)).catch(codeOf)
+  if (typeof status === 'number' && status < 300) return
+  facts.notice.publish({
+    level: 'warn',
+    text: `notifications/initialized was answered with ${typeof status === 'number' ? `HTTP status ${status}` : status}`,
+    backend: wire.name
   })
 }
 

@@ -1,20 +1,7 @@
 /** When a stream that broke is asked for again (basic/transports, "Resumability and Redelivery"). */
 import { backoff } from './backoff.ts'
-
-/** Timers and chance, injectable. */
-export interface Clock {
-  /** Calls back after `ms`; the function returned forgets it. */
-  after(ms: number, call: () => void): () => void
-  random(): number
-}
-
-export const systemClock: Clock = {
-  after(ms, call) {
-    const timer = setTimeout(call, ms)
-    return () => clearTimeout(timer)
-  },
-  random: Math.random
-}
+import type { Clock } from './clock.ts'
+import type { Fault } from './leg.ts'
 
 /** Attempts in a row that may come to nothing. */
 const maxFailures = 5
@@ -75,3 +62,7 @@ export class Resumption {
     this.#forget = undefined
   }
 }
+
+/** Refusals that may be over by the next attempt. */
+export const isPassing = (fault: Fault): boolean =>
+  fault.kind === 'status' && (fault.status >= 500 || fault.status === 429 || fault.status === 408)

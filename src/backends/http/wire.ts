@@ -2,14 +2,14 @@
 import { buildConnector, type Dispatcher, Pool } from 'undici'
 import { Health } from '../health.ts'
 import { Acknowledged } from './acknowledged.ts'
+import type { Clock } from './clock.ts'
 import { Draining } from './draining.ts'
 import type { Leg } from './leg.ts'
-import type { Clock } from './resumption.ts'
 
 /** Connections of requests, of streams by GET, and of what is short: notifications, answers, DELETE. */
 const callConnections = 4096
 const streamConnections = 4096
-const controlConnections = 64
+const controlConnections = 256
 /** Requests that may wait for a connection. */
 const waitingCalls = 4096
 

@@ -1,0 +1,148 @@
+/**
+ * The stream by GET on which an upstream says what belongs to no request (basic/transports, "Listening for Messages from the
+ * Server"): open while somebody listens, and never hammered (case NTF-01).
+ */
+import { GatewayError } from '../../errors.ts'
+import { isBatch, type Message, read } from '../../protocol/message.ts'
+import { facts } from '../../telemetry/events.ts'
+import { backoff } from './backoff.ts'
+import { codeOf } from './faults.ts'
+import { type LegHeaders, resumeHeaders, usableId } from './headers.ts'
+import { type Fault, Leg, type Reader } from './leg.ts'
+import { isPassing, maxRetryMs } from './resumption.ts'
+import type { Wire } from './wire.ts'
+
+/** With jitter that is 7 attempts in the first minute and 2 in every later one. Milliseconds. */
+const pauses = { first: 1_000, most: 60_000 }
+
+/** A stream that lived so long (ms) was no failure. */
+const healthyMs = 10_000
+
+/** What a listener needs of its link. */
+export interface Audience {
+  readonly wire: Wire
+  readonly headers: LegHeaders
+  receive(message: Message): void
+  /** The answer was 404: either the session is lost or there is no such stream. */
+  notFound(): void
+}
+
+export class Listener implements Reader {
+  readonly #audience: Audience
+  #wanted = false
+  /** Refused for good, or until other headers are configured. */
+  #refused: 'never' | 'unauthorized' | undefined
+  #leg: Leg | undefined
+  #forget: (() => void) | undefined
+  #lastEventId: string | undefined
+  #failures = 0
+  #retry = 0
+  #openedAt: number | undefined
+
+  constructor(audience: Audience) {
+    this.#audience = audience
+  }
+
+  listen(on: boolean): void {
+    if (on === this.#wanted) return
+    this.#wanted = on
+    if (on) this.#open()
+    else this.#stop()
+  }
+
+  /** Other headers are configured: whoever was refused for want of credentials tries again. */
+  tuned(): void {
+    if (this.#refused !== 'unauthorized') return
+    this.#refused = undefined
+    if (this.#wanted) this.#open()
+  }
+
+  opened(): void {
+    const { wire } = this.#audience
+    wire.health.up()
+    this.#openedAt = wire.clock.now()
+  }
+
+  text(text: Buffer): void {
+    try {
+      const got = read(text, this.#audience.wire.depth)
+      if (!isBatch(got)) this.#message(got)
+      else
+        for (const one of got.elements) one instanceof GatewayError ? this.#drop('invalid_message') : this.#message(one)
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      this.#drop('invalid_message')
+    }
+  }
+
+  id(id: string): void {
+    this.#lastEventId = usableId(id)
+  }
+
+  retry(ms: number): void {
+    this.#retry = Math.min(ms, maxRetryMs)
+  }
+
+  ended(): void {
+    this.#again()
+  }
+
+  failed(fault: Fault): void {
+    const { wire } = this.#audience
+    if (fault.kind === 'unreached') wire.health.down(codeOf(fault.cause))
+    if (fault.kind === 'too_large') {
+      this.#drop('too_large')
+      // To go on before it would bring it again.
+      this.#lastEventId = undefined
+    }
+    if (fault.kind === 'invalid') this.#refuse('never', fault.text)
+    else if (fault.kind !== 'status' || isPassing(fault)) this.#again()
+    else if (fault.status === 401 || fault.status === 403) this.#refuse('unauthorized', `HTTP status ${fault.status}`)
+    else {
+      this.#refuse('never', `HTTP status ${fault.status}`)
+      if (fault.status === 404) this.#audience.notFound()
+    }
+  }
+
+  #message(message: Message): void {
+    if (message.kind === 'response') this.#drop('unknown_id')
+    else this.#audience.receive(message)
+  }
+
+  #open(): void {
+    this.#forget = undefined
+    if (this.#refused !== undefined) return
+    const { wire, headers } = this.#audience
+    const id = this.#lastEventId
+    this.#openedAt = undefined
+    this.#leg = new Leg(this, wire.limit, false)
+    wire.stream(id === undefined ? headers.get : resumeHeaders(headers.get, id), this.#leg)
+  }
+
+  #again(): void {
+    const { clock } = this.#audience.wire
+    this.#leg = undefined
+    const healthy = this.#openedAt !== undefined && clock.now() - this.#openedAt >= healthyMs
+    this.#failures = healthy ? 1 : this.#failures + 1
+    const pause = backoff(this.#failures, pauses, clock.random)
+    this.#forget = clock.after(Math.max(this.#retry, pause), () => this.#open())
+  }
+
+  #refuse(how: 'never' | 'unauthorized', text: string): void {
+    const { name } = this.#audience.wire
+    this.#leg = undefined
+    this.#refused = how
+    facts.notice.publish({ level: 'debug', text: `no stream by GET: ${text}`, backend: name })
+  }
+
+  #stop(): void {
+    this.#forget?.()
+    this.#forget = undefined
+    this.#leg?.drop()
+    this.#leg = undefined
+  }
+
+  #drop(reason: string): void {
+    facts.drop.publish({ reason, backend: this.#audience.wire.name })
+  }
+}
