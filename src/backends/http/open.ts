@@ -1,7 +1,7 @@
 /** The handshake: initialize and its notification (basic/lifecycle, "Initialization"). */
 import { GatewayError } from '../../errors.ts'
 import { makeNotification } from '../../protocol/make.ts'
-import { isError, type Message, readMessage, textOf } from '../../protocol/message.ts'
+import { bytes, isError, type Message, readMessage, textOf } from '../../protocol/message.ts'
 import { isVersion, latestLegacy } from '../../protocol/version.ts'
 import { facts } from '../../telemetry/events.ts'
 import type { OpenOptions } from '../backend.ts'
