@@ -56,6 +56,8 @@ export interface Server {
 /** Of one exchange. */
 export interface Call {
   readonly principal: Principal
+  /** Closes the client's connection now, while the exchange goes on; the client comes back for the rest (R18). */
+  closeStream?(): void
 }
 
 export interface Link {

@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto'
+import { GatewayError } from '../../errors.ts'
+import { Catalog } from '../../handlers/catalog.ts'
+import type { HandlerDefinition } from '../../handlers/define.ts'
+import { discover } from '../../handlers/discover.ts'
+import { Handler } from '../../handlers/handler.ts'
+import { facts } from '../../telemetry/events.ts'
+import type { Backend, OpenOptions } from '../backend.ts'
+import { ModuleLink } from './link.ts'
+import { serverOf } from './server.ts'
+import type { Shared } from './shared.ts'
+
+export interface ModuleOptions {
+  readonly name: string
+  /** A file, or a folder of files. */
+  readonly path?: string
+  /** Served before what is found at `path`. */
+  readonly handlers?: readonly Handler[]
+  /** Refuse to start when anything cannot be served; otherwise it is reported and left out. */
+  readonly strict?: boolean
+}
+
+export interface ModuleBackend extends Backend {
+  /** Takes what is added by code, before and after the start; it wins over what was found. */
+  readonly handler: Handler
+}
+
+const defaultPageSize = 100
+/** Problems told; the same one is not told twice. */
+const maxWarnings = 1_000
+
+/** Rejects with a GatewayError `backend_unavailable` when nothing can be loaded, or with `strict` when anything cannot. */
+export async function createModuleBackend(options: ModuleOptions): Promise<ModuleBackend> {
+  const { name, path, strict = false } = options
+  const fail = (text: string, cause?: unknown): never => {
+    throw new GatewayError('backend_unavailable', text, { backend: name, cause })
+  }
+  const found = path === undefined ? { handlers: [], problems: [] } : await discover(path, name)
+  for (const { file, error } of found.problems) {
+    const reason = error instanceof Error ? error.message : String(error)
+    if (strict || found.handlers.length === 0) fail(`${file} cannot be loaded: ${reason}`, error)
+    facts.notice.publish({
+      level: 'error',
+      text: `${file} cannot be loaded and is left out: ${reason}`,
+      backend: name,
+      error
+    })
+  }
+  const own = new Handler({ name })
+  const handlers = [own, ...(options.handlers ?? []), ...found.handlers]
+  const warned = new Set<string>()
+  const warn = (what: string, problem: string): void => {
+    const text = `${what}: ${problem}`
+    if (warned.has(text) || warned.size >= maxWarnings) return
+    warned.add(text)
+    facts.notice.publish({ level: 'warn', text, backend: name })
+  }
+  let starting = strict
+  const catalog = new Catalog(handlers, (what, problem, refused) => {
+    if (refused && starting) fail(`${what} cannot be served: ${problem}`)
+    warn(what, refused ? `left out: ${problem}` : problem)
+  })
+  const { tools, resources, templates, prompts } = catalog
+  starting = false
+  const definitions = catalog.definitions.slice(1)
+  facts.notice.publish({
+    level: 'info',
+    text: `${tools.size} tools, ${resources.size} resources, ${templates.size} resource templates, ${prompts.size} prompts`,
+    backend: name,
+    data: {
+      tools: [...tools.keys()],
+      resources: [...resources.keys(), ...templates.keys()],
+      prompts: [...prompts.keys()]
+    }
+  })
+  const links = new Set<ModuleLink>()
+  const shared: Shared = {
+    name,
+    catalog,
+    logging: first(definitions, 'logging') ?? 'warning',
+    pageSize: first(definitions, 'pageSize') ?? defaultPageSize,
+    complete: first(definitions, 'complete'),
+    updated(uri) {
+      for (const link of links) link.updated(uri)
+    },
+    warn
+  }
+  const info = definitions[0] ?? own.definition
+  catalog.onChange(kind => {
+    for (const link of links) link.changed(kind)
+  })
+  return {
+    name,
+    identity: createHash('sha256')
+      .update(JSON.stringify(['module', path ?? name]))
+      .digest('base64url'),
+    scope: 'session',
+    handler: own,
+    async open(options: OpenOptions) {
+      const link = new ModuleLink(shared, serverOf(shared, info, options.client.version), options, closed =>
+        links.delete(closed)
+      )
+      links.add(link)
+      return link
+    },
+    tune() {},
+    async close() {
+      catalog.close()
+      await Promise.all([...links].map(link => link.close()))
+    }
+  }
+}
+
+const first = <K extends keyof HandlerDefinition>(
+  definitions: readonly HandlerDefinition[],
+  key: K
+): HandlerDefinition[K] | undefined => definitions.find(definition => definition[key] !== undefined)?.[key]

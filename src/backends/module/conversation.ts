@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto'
+import type { Catalog } from '../../handlers/catalog.ts'
+import type { LogLevel } from '../../handlers/content.ts'
+import type { ClientFacts, Session } from '../../handlers/context.ts'
+import type { Message } from '../../protocol/message.ts'
+import type { Client } from '../../sessions/session.ts'
+import { atLeast } from './levels.ts'
+import type { Shared } from './shared.ts'
+
+/** Subscriptions that one link may hold. */
+export const maxSubscriptions = 1_000
+
+/** What the calls of one link share: the client, its session, its log level, what it subscribed to. */
+export class Conversation {
+  readonly client: ClientFacts
+  readonly session: Session
+  readonly subscriptions = new Set<string>()
+  readonly #shared: Shared
+  readonly #receive: (message: Message) => void
+  #level: LogLevel | false
+  #ids = 0
+
+  constructor(shared: Shared, client: Client, receive: (message: Message) => void) {
+    this.#shared = shared
+    this.#receive = receive
+    this.client = {
+      version: client.version,
+      capabilities: objectOf(client.capabilities),
+      info: objectOf(client.info)
+    }
+    this.session = sessionOf(new Map())
+    this.#level = shared.logging
+  }
+
+  get backend(): string {
+    return this.#shared.name
+  }
+
+  get catalog(): Catalog {
+    return this.#shared.catalog
+  }
+
+  get pageSize(): number {
+    return this.#shared.pageSize
+  }
+
+  get complete(): Shared['complete'] {
+    return this.#shared.complete
+  }
+
+  /** Whether this level is let through. */
+  logs(level: LogLevel): boolean {
+    return this.#level !== false && atLeast(level, this.#level)
+  }
+
+  setLevel(level: LogLevel): void {
+    this.#level = level
+  }
+
+  /** JSON text of the next request of a handler. */
+  nextId(): string {
+    return String(++this.#ids)
+  }
+
+  /** A notification that belongs to no call. */
+  tell(message: Message): void {
+    this.#receive(message)
+  }
+
+  /** For every link of the backend. */
+  updated(uri: string): void {
+    this.#shared.updated(uri)
+  }
+
+  warn(what: string, problem: string): void {
+    this.#shared.warn(what, problem)
+  }
+}
+
+const objectOf = (text: string): Readonly<Record<string, unknown>> => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+  } catch {
+    return {}
+  }
+}
+
+const sessionOf = (values: Map<string, unknown>): Session => ({
+  id: randomUUID(),
+  get: key => values.get(key),
+  set(key, value) {
+    values.set(key, value)
+  },
+  delete: key => values.delete(key),
+  has: key => values.has(key)
+})

@@ -1,0 +1,123 @@
+import { ClientError, ProtocolError } from '../../handlers/errors.ts'
+import { makeNotification } from '../../protocol/make.ts'
+import { type Message, value } from '../../protocol/message.ts'
+import type { Place } from '../../streams/stream-log.ts'
+import type { Call, Exchange, Link, OpenOptions, Server } from '../backend.ts'
+import { complete } from './complete.ts'
+import { Conversation } from './conversation.ts'
+import { isLevel } from './levels.ts'
+import type { Params } from './params.ts'
+import { getPrompt, listPrompts } from './prompts.ts'
+import { listResources, listTemplates, readResource, subscribe, unsubscribe } from './resources.ts'
+import { Running } from './running.ts'
+import type { Shared } from './shared.ts'
+import { callTool, listTools } from './tools.ts'
+
+type Method = (conversation: Conversation, params: Params, running: Running) => unknown
+
+const setLevel: Method = (conversation, { level }) => {
+  if (!isLevel(level)) throw new ProtocolError(-32602, '"params.level" must be a level of RFC 5424, such as "warning".')
+  conversation.setLevel(level)
+  return {}
+}
+
+/** Method to the capability it belongs to (undefined: everybody has it) and what it does. */
+const methods: Readonly<Record<string, readonly [string | undefined, Method]>> = {
+  ping: [undefined, () => ({})],
+  'tools/list': ['tools', listTools],
+  'tools/call': ['tools', callTool],
+  'resources/list': ['resources', listResources],
+  'resources/templates/list': ['resources', listTemplates],
+  'resources/read': ['resources', readResource],
+  'resources/subscribe': ['resources', subscribe],
+  'resources/unsubscribe': ['resources', unsubscribe],
+  'prompts/list': ['prompts', listPrompts],
+  'prompts/get': ['prompts', getPrompt],
+  'completion/complete': ['completions', complete],
+  'logging/setLevel': ['logging', setLevel]
+}
+
+/** One client's conversation with the handlers of a backend: the server side of a legacy session, in process. */
+export class ModuleLink implements Link {
+  readonly era = 'legacy'
+  readonly server: Server
+  readonly state = undefined
+  readonly #shared: Shared
+  readonly #conversation: Conversation
+  readonly #running = new Set<Running>()
+  readonly #closed: (link: ModuleLink) => void
+  #open = true
+
+  constructor(shared: Shared, server: Server, options: OpenOptions, closed: (link: ModuleLink) => void) {
+    this.#shared = shared
+    this.server = server
+    this.#closed = closed
+    this.#conversation = new Conversation(shared, options.client, message => {
+      if (this.#open) options.receive(message)
+    })
+  }
+
+  exchange(request: Message, call: Call): Exchange {
+    const running = new Running(this.#shared.name, request, call, over => this.#running.delete(over))
+    if (!this.#open) {
+      running.queue.cancel('The link is closed.')
+      return running.queue
+    }
+    this.#running.add(running)
+    void running.run(() => this.#answer(request, running))
+    return running.queue
+  }
+
+  /** Never: what runs in a process is not found from another one (`state` is undefined). */
+  resume(_clientId: string, _place: Place, _call: Call): Exchange {
+    throw new TypeError('in-process links cannot be resumed')
+  }
+
+  async send(message: Message): Promise<void> {
+    if (message.kind !== 'response' || message.id === undefined) return
+    for (const { asked } of this.#running) {
+      const waiting = asked.get(message.id)
+      if (waiting === undefined) continue
+      const { result, error } = value(message) as {
+        result?: unknown
+        error?: { code?: unknown; message?: unknown; data?: unknown }
+      }
+      if (error === undefined) waiting.resolve(result)
+      else waiting.reject(new ClientError(Number(error.code), String(error.message), error.data))
+      return
+    }
+  }
+
+  listen(_on: boolean): void {}
+
+  async close(): Promise<void> {
+    if (!this.#open) return
+    this.#open = false
+    for (const running of this.#running) running.queue.cancel('The session is over.')
+    this.#closed(this)
+  }
+
+  /** A list changed. Told only of what this client was told exists. */
+  changed(kind: string): void {
+    if (kind in this.server.capabilities)
+      this.#conversation.tell(makeNotification(`notifications/${kind}/list_changed`))
+  }
+
+  /** A resource changed: told when it, or what it is a part of, was subscribed to. */
+  updated(uri: string): void {
+    for (const subscribed of this.#conversation.subscriptions) {
+      if (uri !== subscribed && !uri.startsWith(subscribed.endsWith('/') ? subscribed : `${subscribed}/`)) continue
+      this.#conversation.tell(makeNotification('notifications/resources/updated', { uri }))
+      return
+    }
+  }
+
+  #answer(request: Message, running: Running): unknown {
+    const [capability, method] = (Object.hasOwn(methods, request.method!) && methods[request.method!]) || []
+    if (method === undefined || (capability !== undefined && !(capability in this.server.capabilities))) {
+      throw new ProtocolError(-32601, `Method not found: ${request.method}`)
+    }
+    const { params } = value(request) as { params?: Params }
+    return method(this.#conversation, params ?? {}, running)
+  }
+}

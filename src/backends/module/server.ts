@@ -1,0 +1,36 @@
+import type { HandlerDefinition } from '../../handlers/define.ts'
+import { listedIcons, text } from '../../handlers/listed.ts'
+import { latestLegacy } from '../../protocol/version.ts'
+import type { Server } from '../backend.ts'
+import type { Shared } from './shared.ts'
+
+/** What `initialize` answers a client of this version: a capability for whatever exists, and for nothing else (R30). */
+export function serverOf(shared: Shared, info: HandlerDefinition, version: string | undefined): Server {
+  const { catalog } = shared
+  const { tools, resources, templates, prompts } = catalog
+  const completes =
+    shared.complete !== undefined ||
+    [...prompts.values(), ...templates.values()].some(({ definition }) => definition.complete !== undefined)
+  const capabilities = {
+    ...(shared.logging === false ? {} : { logging: {} }),
+    ...(completes ? { completions: {} } : {}),
+    ...(prompts.size === 0 ? {} : { prompts: { listChanged: true } }),
+    ...(resources.size + templates.size === 0 ? {} : { resources: { subscribe: true, listChanged: true } }),
+    ...(tools.size === 0 ? {} : { tools: { listChanged: true } })
+  }
+  const protocolVersion = version ?? latestLegacy
+  const result = {
+    protocolVersion,
+    capabilities,
+    serverInfo: {
+      name: info.name,
+      ...text('title', info.title),
+      version: info.version ?? '1.0.0',
+      ...text('description', info.description),
+      ...listedIcons(info.icons, problem => shared.warn(`handler "${info.name}"`, problem)),
+      ...text('websiteUrl', info.websiteUrl)
+    },
+    ...text('instructions', info.instructions)
+  }
+  return { version: protocolVersion, capabilities, result: JSON.stringify(result) }
+}

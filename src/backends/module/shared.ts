@@ -1,0 +1,17 @@
+import type { Catalog } from '../../handlers/catalog.ts'
+import type { LogLevel } from '../../handlers/content.ts'
+import type { HandlerDefinition } from '../../handlers/define.ts'
+
+/** What the links of one backend share. */
+export interface Shared {
+  readonly name: string
+  readonly catalog: Catalog
+  /** What is logged before a client sets a level; false: nothing at all. */
+  readonly logging: LogLevel | false
+  readonly pageSize: number
+  readonly complete: HandlerDefinition['complete']
+  /** Tells the links that subscribed to it. */
+  updated(uri: string): void
+  /** Tells the operator, once for each problem. */
+  warn(what: string, problem: string): void
+}

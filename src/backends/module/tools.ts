@@ -1,0 +1,60 @@
+import type { Tool } from '../../handlers/catalog.ts'
+import { ProtocolError, ToolError } from '../../handlers/errors.ts'
+import { failed, resultOf } from '../../handlers/result.ts'
+import { facts } from '../../telemetry/events.ts'
+import { contextOf } from './context.ts'
+import type { Conversation } from './conversation.ts'
+import { page } from './page.ts'
+import { argumentsOf, type Params, stringOf } from './params.ts'
+import { Json, type Running } from './running.ts'
+
+export function listTools(conversation: Conversation, params: Params): unknown {
+  const tools = [...conversation.catalog.tools.values()]
+  const { items, nextCursor } = page(
+    'tools',
+    tools.map(tool => tool.listed),
+    params.cursor,
+    conversation.pageSize
+  )
+  return { tools: items, nextCursor }
+}
+
+/** server/tools, "Error Handling": an unknown tool is a protocol error; bad arguments and failures are results a model can mend. */
+export async function callTool(conversation: Conversation, params: Params, running: Running): Promise<unknown> {
+  const name = stringOf(params, 'name')
+  const tool = conversation.catalog.tools.get(name)
+  if (tool === undefined) throw new ProtocolError(-32602, `Unknown tool: ${name}`)
+  const given = argumentsOf(params)
+  try {
+    const checked = await tool.input?.check(given)
+    if (checked?.ok === false) return failed(`Invalid arguments for tool ${name}:\n- ${checked.problems.join('\n- ')}`)
+    const returned = await tool.definition.handler(checked?.value ?? given, contextOf(conversation, running, name))
+    const result = await resultOf(tool, returned, problem => conversation.warn(`tool "${name}"`, problem))
+    return jsonOf(result)
+  } catch (error) {
+    if (error instanceof ProtocolError) throw error
+    return failure(conversation, tool, error)
+  }
+}
+
+function failure(conversation: Conversation, tool: Tool, error: unknown): unknown {
+  const { name } = tool.definition
+  if (error instanceof ToolError) {
+    try {
+      return jsonOf(failed(...(error.content ?? [error.message])))
+    } catch {
+      return failed(error.message)
+    }
+  }
+  facts.notice.publish({ level: 'error', text: `the tool ${name} failed`, backend: conversation.backend, error })
+  return failed(error instanceof Error ? error.message : typeof error === 'string' ? error : 'The tool failed.')
+}
+
+/** Throws here rather than where the response is written: cycles, big integers, `toJSON` that throws. */
+function jsonOf(result: Readonly<Record<string, unknown>>): Json {
+  try {
+    return new Json(JSON.stringify(result))
+  } catch (cause) {
+    throw new Error('The tool returned something that JSON cannot say.', { cause })
+  }
+}

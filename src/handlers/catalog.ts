@@ -1,0 +1,168 @@
+import { setImmediate } from 'node:timers'
+import type { Warn } from './annotations.ts'
+import type { Meta } from './content.ts'
+import type { HandlerDefinition } from './define.ts'
+import type { AnyPrompt, AnyTool, Handler, ListKind } from './handler.ts'
+import { listedPrompt, listedResource, listedTemplate, listedTool } from './listed.ts'
+import type { ResourceDefinition, ResourceTemplateDefinition } from './resource.ts'
+import { parseTemplate, type UriTemplate } from './uri-template.ts'
+import { compile, type Validator } from './validate.ts'
+
+/** A thing as it is served: the author's definition, what lists show of it, and what was made of it once. */
+export interface Served<T> {
+  readonly definition: T
+  readonly listed: Meta
+}
+export interface Tool extends Served<AnyTool> {
+  readonly input: Validator | undefined
+  readonly output: Validator | undefined
+}
+export type Resource = Served<ResourceDefinition>
+export interface Template extends Served<ResourceTemplateDefinition> {
+  readonly parsed: UriTemplate
+}
+export type Prompt = Served<AnyPrompt>
+
+/** What is wrong with a definition. `refused`: it is not served. */
+export type Report = (what: string, problem: string, refused: boolean) => void
+
+/** The handlers of one backend as one server. Of two things with one name the earlier handler's is served. */
+export class Catalog {
+  readonly #handlers: readonly Handler[]
+  readonly #report: Report
+  /** Definition to what was made of it: a change of one makes the others not anew. */
+  readonly #made = new WeakMap<object, object | 'refused'>()
+  readonly #listeners = new Set<(kind: ListKind) => void>()
+  readonly #unsubscribe: readonly (() => void)[]
+  readonly #changedKinds = new Set<ListKind>()
+  #tools: ReadonlyMap<string, Tool> | undefined
+  #resources: ReadonlyMap<string, Resource> | undefined
+  #templates: ReadonlyMap<string, Template> | undefined
+  #prompts: ReadonlyMap<string, Prompt> | undefined
+
+  constructor(handlers: readonly Handler[], report: Report) {
+    this.#handlers = handlers
+    this.#report = report
+    this.#unsubscribe = handlers.map(handler => handler.onChange(kind => this.#changed(kind)))
+  }
+
+  get definitions(): readonly HandlerDefinition[] {
+    return this.#handlers.map(handler => handler.definition)
+  }
+
+  get tools(): ReadonlyMap<string, Tool> {
+    this.#tools ??= this.#collect('tool', handler => handler.tools, makeTool)
+    return this.#tools
+  }
+
+  get resources(): ReadonlyMap<string, Resource> {
+    this.#resources ??= this.#collect(
+      'resource',
+      handler => handler.resources,
+      (definition, warn) => ({
+        definition,
+        listed: listedResource(definition, warn)
+      })
+    )
+    return this.#resources
+  }
+
+  get templates(): ReadonlyMap<string, Template> {
+    this.#templates ??= this.#collect(
+      'resource template',
+      handler => handler.resourceTemplates,
+      (definition, warn) => ({
+        definition,
+        parsed: parseTemplate(definition.uriTemplate),
+        listed: listedTemplate(definition, warn)
+      })
+    )
+    return this.#templates
+  }
+
+  get prompts(): ReadonlyMap<string, Prompt> {
+    this.#prompts ??= this.#collect(
+      'prompt',
+      handler => handler.prompts,
+      (definition, warn) => ({
+        definition,
+        listed: listedPrompt(definition, warn)
+      })
+    )
+    return this.#prompts
+  }
+
+  /** Once for each kind, however much of it changed at once. Returns what ends it. The listener must not throw. */
+  onChange(listener: (kind: ListKind) => void): () => void {
+    this.#listeners.add(listener)
+    return () => {
+      this.#listeners.delete(listener)
+    }
+  }
+
+  close(): void {
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
+    this.#listeners.clear()
+  }
+
+  #changed(kind: ListKind): void {
+    if (kind === 'tools') this.#tools = undefined
+    else if (kind === 'prompts') this.#prompts = undefined
+    else this.#resources = this.#templates = undefined
+    if (this.#changedKinds.size === 0) setImmediate(() => this.#tell())
+    this.#changedKinds.add(kind)
+  }
+
+  #tell(): void {
+    const kinds = [...this.#changedKinds]
+    this.#changedKinds.clear()
+    for (const kind of kinds) for (const listener of this.#listeners) listener(kind)
+  }
+
+  #collect<D extends object, S extends object>(
+    what: string,
+    from: (handler: Handler) => ReadonlyMap<string, D>,
+    make: (definition: D, warn: Warn) => S
+  ): ReadonlyMap<string, S> {
+    const served = new Map<string, S>()
+    for (const handler of this.#handlers) {
+      for (const [name, definition] of from(handler)) {
+        if (served.has(name)) {
+          this.#once(definition, () => this.#report(`${what} "${name}"`, 'another one of this name is served', true))
+          continue
+        }
+        const made = this.#make(`${what} "${name}"`, definition, make)
+        if (made !== 'refused') served.set(name, made)
+      }
+    }
+    return served
+  }
+
+  #make<D extends object, S extends object>(name: string, definition: D, make: (definition: D, warn: Warn) => S) {
+    const before = this.#made.get(definition) as S | 'refused' | undefined
+    if (before !== undefined) return before
+    let made: S | 'refused'
+    try {
+      made = make(definition, problem => this.#report(name, problem, false))
+    } catch (error) {
+      made = 'refused'
+      this.#report(name, error instanceof Error ? error.message : String(error), true)
+    }
+    this.#made.set(definition, made)
+    return made
+  }
+
+  #once(definition: object, tell: () => void): void {
+    if (this.#hidden.has(definition)) return
+    this.#hidden.add(definition)
+    tell()
+  }
+  readonly #hidden = new WeakSet<object>()
+}
+
+function makeTool(definition: AnyTool, warn: Warn): Tool {
+  if (typeof definition.handler !== 'function') throw new TypeError('it has no handler')
+  const input = definition.inputSchema === undefined ? undefined : compile(definition.inputSchema, 'input')
+  const output = definition.outputSchema === undefined ? undefined : compile(definition.outputSchema, 'output')
+  return { definition, input, output, listed: listedTool(definition, input?.json, output?.json, warn) }
+}

@@ -1,0 +1,131 @@
+/** What a handler gets beside its arguments. One per call, never shared. Members may be taken out of it (`{ progress, log }`). */
+import type { Principal } from '../auth/principal.ts'
+import type { AudioContent, ImageContent, LogLevel, Meta, Role, Root, TextContent } from './content.ts'
+import type { Infer, JsonSchema, Schema } from './schema.ts'
+
+/**
+ * Logs to the client (`notifications/message`), from the level that it set (`warning` unless it did). `data` is any JSON;
+ * no secrets. Resolves when the reader keeps up; waiting is optional.
+ */
+export type Log = { readonly [Level in LogLevel]: (data: unknown) => Promise<void> } & ((
+  level: LogLevel,
+  data: unknown
+) => Promise<void>)
+
+export interface ElicitOptions {
+  /** Names the question, so that its answer is found again when the call is repeated. Default: its number. */
+  readonly key?: string
+}
+
+/** `content` is there when the user accepted a form. */
+export type ElicitResult<T> =
+  | { readonly action: 'accept'; readonly content: T }
+  | { readonly action: 'decline' | 'cancel'; readonly content?: undefined }
+
+export interface ToolUse {
+  readonly type: 'tool_use'
+  readonly id: string
+  readonly name: string
+  readonly input: Readonly<Record<string, unknown>>
+  readonly _meta?: Meta
+}
+
+export interface ToolUseResult {
+  readonly type: 'tool_result'
+  readonly toolUseId: string
+  readonly content: readonly unknown[]
+  readonly structuredContent?: unknown
+  readonly isError?: boolean
+  readonly _meta?: Meta
+}
+
+export type SamplingContent = TextContent | ImageContent | AudioContent | ToolUse | ToolUseResult
+
+export interface SamplingMessage {
+  readonly role: Role
+  /** Several blocks only for clients of 2025-11-25. */
+  readonly content: SamplingContent | readonly SamplingContent[]
+  readonly _meta?: Meta
+}
+
+/** `params` of `sampling/createMessage`. */
+export interface SampleOptions {
+  readonly messages: readonly SamplingMessage[]
+  readonly maxTokens: number
+  readonly systemPrompt?: string
+  readonly temperature?: number
+  readonly stopSequences?: readonly string[]
+  readonly includeContext?: 'none' | 'thisServer' | 'allServers'
+  readonly modelPreferences?: Readonly<Record<string, unknown>>
+  readonly metadata?: Readonly<Record<string, unknown>>
+  /** Only for clients that declared `sampling.tools`. */
+  readonly tools?: readonly Readonly<Record<string, unknown>>[]
+  readonly toolChoice?: { readonly mode?: 'auto' | 'required' | 'none' }
+}
+
+export interface SampleResult extends SamplingMessage {
+  readonly model: string
+  readonly stopReason?: string
+}
+
+/** Lives as long as the client's session with this backend. */
+export interface Session {
+  readonly id: string
+  get(key: string): unknown
+  set(key: string, value: unknown): void
+  delete(key: string): boolean
+  has(key: string): boolean
+}
+
+export interface ClientFacts {
+  /** The revision of the protocol that it speaks. */
+  readonly version: string
+  readonly capabilities: Readonly<Record<string, unknown>>
+  /** `clientInfo`: for display, never for decisions about trust. */
+  readonly info: Readonly<Record<string, unknown>>
+}
+
+export interface Context {
+  /**
+   * Tells how far the call is; nothing is sent when the client did not ask for it. `progress` must rise: what does not is
+   * dropped. Sent at most every 20 ms, the latest wins. Resolves when the reader keeps up; waiting is optional.
+   */
+  readonly progress: (progress: number, total?: number, message?: string) => Promise<void>
+  readonly log: Log
+  /**
+   * Asks the user for a form: an object of strings, numbers, booleans and choices. Throws before anything is sent when the
+   * client cannot ask (`Client does not support elicitation. Cannot request user input.`) or the schema is no flat form.
+   * No secrets: use {@link elicitUrl}.
+   */
+  readonly elicit: <const S extends Schema>(
+    message: string,
+    schema: S,
+    options?: ElicitOptions
+  ) => Promise<ElicitResult<Infer<S>>>
+  /**
+   * Asks the user to open an address (clients of 2025-11-25 that declared `elicitation.url`). `accept` says that the user
+   * agreed, not that it is done; `done()` tells the client when it is.
+   */
+  readonly elicitUrl: (
+    message: string,
+    url: string,
+    options?: ElicitOptions
+  ) => Promise<{ readonly action: 'accept' | 'decline' | 'cancel'; readonly done: () => void }>
+  /** Asks the model of the client. Throws when it has none to offer. */
+  readonly sample: (options: SampleOptions) => Promise<SampleResult>
+  /** The folders that the client works on; none when it cannot tell. */
+  readonly roots: () => Promise<readonly Root[]>
+  /** Aborts when the call is cancelled, times out, or its session ends. */
+  readonly signal: AbortSignal
+  readonly session: Session
+  readonly principal: Principal
+  readonly client: ClientFacts
+  /** `_meta` of the request. */
+  readonly meta: Meta
+  /** Tells every session that subscribed to this URI, or to a part of its path, that it changed. */
+  readonly notifyResourceUpdated: (uri: string) => void
+  /** Lets go of the client's connection now; it comes back for the rest of the call (basic/transports, 2025-11-25). */
+  readonly closeStream: () => void
+}
+
+export type { JsonSchema }

@@ -1,0 +1,38 @@
+import type { ContentBlock } from './content.ts'
+
+/**
+ * A failure that the model is told: the call's result gets `isError: true` with this message, or with `content`. Unlike
+ * other errors it is not logged: it is an answer.
+ */
+export class ToolError extends Error {
+  readonly content: readonly (ContentBlock | string)[] | undefined
+  constructor(message: string, content?: readonly (ContentBlock | string)[]) {
+    super(message)
+    this.name = 'ToolError'
+    this.content = content
+  }
+}
+
+/** A JSON-RPC error in place of a result. -32602 bad params, -32603 internal, -32002 resource not found (`data.uri`). */
+export class ProtocolError extends Error {
+  readonly code: number
+  readonly data: unknown
+  constructor(code: number, message: string, data?: unknown) {
+    super(message)
+    this.name = 'ProtocolError'
+    this.code = code
+    this.data = data
+  }
+}
+
+/** The client answered a request of the handler (elicit, sample, roots) with an error. */
+export class ClientError extends Error {
+  readonly code: number
+  readonly data: unknown
+  constructor(code: number, message: string, data?: unknown) {
+    super(message)
+    this.name = 'ClientError'
+    this.code = code
+    this.data = data
+  }
+}

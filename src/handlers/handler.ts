@@ -1,0 +1,97 @@
+import type { HandlerDefinition } from './define.ts'
+import type { PromptDefinition } from './prompt.ts'
+import type { ResourceDefinition, ResourceTemplateDefinition } from './resource.ts'
+import type { ToolDefinition } from './tool.ts'
+
+/** What a `list_changed` is about. */
+export type ListKind = 'tools' | 'resources' | 'prompts'
+
+// biome-ignore-start lint/suspicious/noExplicitAny: each has arguments of its own
+export type AnyTool = ToolDefinition<any, any>
+export type AnyPrompt = PromptDefinition<any>
+// biome-ignore-end lint/suspicious/noExplicitAny: each has arguments of its own
+
+/** A thing, or the class that makes it. */
+export type OrClass<T> = T | (new () => T)
+
+/** A definition that can change while it is served: sessions are told (`list_changed`). The later of two with one name wins. */
+export class Handler {
+  readonly definition: HandlerDefinition
+  readonly tools = new Map<string, AnyTool>()
+  readonly resources = new Map<string, ResourceDefinition>()
+  readonly resourceTemplates = new Map<string, ResourceTemplateDefinition>()
+  readonly prompts = new Map<string, AnyPrompt>()
+  readonly #listeners = new Set<(kind: ListKind) => void>()
+
+  constructor(definition: HandlerDefinition) {
+    this.definition = definition
+    for (const tool of definition.tools ?? []) this.addTool(tool)
+    for (const resource of definition.resources ?? []) this.addResource(resource)
+    for (const template of definition.resourceTemplates ?? []) this.addResourceTemplate(template)
+    for (const prompt of definition.prompts ?? []) this.addPrompt(prompt)
+  }
+
+  addTool(tool: OrClass<AnyTool>): this {
+    const made = make(tool)
+    return this.#add(this.tools, made.name, made, 'tools')
+  }
+
+  addResource(resource: OrClass<ResourceDefinition>): this {
+    const made = make(resource)
+    return this.#add(this.resources, made.uri, made, 'resources')
+  }
+
+  addResourceTemplate(template: OrClass<ResourceTemplateDefinition>): this {
+    const made = make(template)
+    return this.#add(this.resourceTemplates, made.uriTemplate, made, 'resources')
+  }
+
+  addPrompt(prompt: OrClass<AnyPrompt>): this {
+    const made = make(prompt)
+    return this.#add(this.prompts, made.name, made, 'prompts')
+  }
+
+  /** Whether there was one. So for the others. */
+  removeTool(name: string): boolean {
+    return this.#remove(this.tools, name, 'tools')
+  }
+
+  removeResource(uri: string): boolean {
+    return this.#remove(this.resources, uri, 'resources')
+  }
+
+  removeResourceTemplate(uriTemplate: string): boolean {
+    return this.#remove(this.resourceTemplates, uriTemplate, 'resources')
+  }
+
+  removePrompt(name: string): boolean {
+    return this.#remove(this.prompts, name, 'prompts')
+  }
+
+  /** Returns what ends it. The listener must not throw. */
+  onChange(listener: (kind: ListKind) => void): () => void {
+    this.#listeners.add(listener)
+    return () => {
+      this.#listeners.delete(listener)
+    }
+  }
+
+  #add<T>(things: Map<string, T>, key: string, thing: T, kind: ListKind): this {
+    if (typeof key !== 'string' || key === '') throw new TypeError(`${kind}: every one needs a name (resources a URI)`)
+    things.set(key, thing)
+    this.#changed(kind)
+    return this
+  }
+
+  #remove<T>(things: Map<string, T>, key: string, kind: ListKind): boolean {
+    if (!things.delete(key)) return false
+    this.#changed(kind)
+    return true
+  }
+
+  #changed(kind: ListKind): void {
+    for (const listener of this.#listeners) listener(kind)
+  }
+}
+
+const make = <T>(thing: OrClass<T>): T => (typeof thing === 'function' ? new (thing as new () => T)() : thing)

@@ -1,0 +1,30 @@
+import type { ContentBlock, Described, ToolAnnotations, ToolExecution, ToolResult } from './content.ts'
+import type { Context } from './context.ts'
+import type { Infer, JsonSchema, Schema } from './schema.ts'
+
+/**
+ * What a tool may return: text; a content block or several; a whole result; with an `outputSchema`, the structured content
+ * itself. What it throws becomes a result with `isError`.
+ */
+export type ToolReturn =
+  | string
+  | number
+  | boolean
+  | null
+  | undefined
+  | object
+  | ContentBlock
+  | readonly ContentBlock[]
+  | ToolResult
+
+export interface ToolDefinition<I extends Schema = JsonSchema, O extends Schema = JsonSchema> extends Described {
+  /** 1 to 128 letters, digits, `_`, `-`, `.`. */
+  readonly name: string
+  /** Of an object. Left out: the tool takes none. */
+  readonly inputSchema?: I
+  /** Of an object. With it, `structuredContent` is checked before it is sent. */
+  readonly outputSchema?: O
+  readonly annotations?: ToolAnnotations
+  readonly execution?: ToolExecution
+  handler(args: Infer<I>, context: Context): ToolReturn | Promise<ToolReturn>
+}
