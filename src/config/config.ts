@@ -109,7 +109,8 @@ const version = z.enum(legacyVersions, {
 const route = z.strictObject({
   backends: z
     .array(backendName, 'expected a list of backend names')
-    .length(1, 'expected one backend: several behind one route are not served by this version')
+    .min(1, 'expected the name of a backend')
+    .max(1, 'expected one backend: several behind one route are not served by this version')
     .describe('What is served there'),
   prefix: z
     .literal('auto', 'expected auto')

@@ -77,7 +77,7 @@ const kindOf = (entry: unknown): string | undefined => {
 }
 
 const got = (value: unknown): string => {
-  if (Array.isArray(value)) return 'a list'
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
   if (typeof value === 'object' && value !== null) return 'a mapping'
   if (typeof value !== 'string') return String(value)
   const plain = withoutSecrets(value)
@@ -103,6 +103,6 @@ export const explain = (source: Source, { path, message, words, key = false }: B
     return { ...place, message: `${message} (got ***)${quotes}` }
   }
   const meant = (words === undefined ? undefined : nearest(String(value), words)) ?? repair(message, value)
-  const hint = meant === undefined || meant === value ? '' : `. Did you mean ${meant}?`
+  const hint = meant === undefined || meant === value ? '' : `. Did you mean ${withoutSecrets(meant)}?`
   return { ...place, message: `${message} (got ${got(value)})${hint}` }
 }

@@ -1,27 +1,23 @@
 import type { Broken } from './explain.ts'
 
-type Entries = readonly (readonly [string, unknown])[]
+const isMapping = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const entries = (value: unknown): Entries =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : []
+const entries = (value: unknown): readonly (readonly [string, unknown])[] =>
+  isMapping(value) ? Object.entries(value) : []
+
+const isEmpty = (value: unknown): boolean => isMapping(value) && Object.keys(value).length === 0
 
 const member = (value: unknown, key: string): unknown => entries(value).find(([name]) => name === key)?.[1]
 
 const oneBlock = (file: unknown): readonly Broken[] => {
-  const blocks = ['backends', 'mcpServers'].filter(block => member(file, block) !== undefined)
-  if (blocks.length === 2) {
-    return [{ path: ['mcpServers'], message: 'expected backends or mcpServers, not both', key: true }]
-  }
-  const block = blocks[0] ?? 'backends'
-  const value = member(file, block)
-  if (value !== undefined && (typeof value !== 'object' || (value !== null && entries(value).length > 0))) return []
-  return [
-    {
-      path: [block],
-      message: 'expected at least one backend: <name>: { kind: http, url: "http://..." }',
-      key: blocks.length > 0
-    }
-  ]
+  const [first, second] = ['backends', 'mcpServers'].filter(block => member(file, block) !== undefined)
+  if (second !== undefined) return [{ path: [second], message: 'expected backends or mcpServers, not both', key: true }]
+  const path = [first ?? 'backends']
+  const example = '<name>: { kind: http, url: "http://..." }'
+  return first === undefined || isEmpty(member(file, first))
+    ? [{ path, message: `expected at least one backend, ${example}`, key: first !== undefined }]
+    : []
 }
 
 const knownBackends = (file: unknown): readonly Broken[] => {
@@ -36,12 +32,10 @@ const knownBackends = (file: unknown): readonly Broken[] => {
   })
 }
 
-const someRoute = (file: unknown): readonly Broken[] => {
-  const routes = member(file, 'routes')
-  return typeof routes === 'object' && entries(routes).length === 0 && !Array.isArray(routes)
+const someRoute = (file: unknown): readonly Broken[] =>
+  isEmpty(member(file, 'routes'))
     ? [{ path: ['routes'], message: 'expected at least one path, or no routes at all', key: true }]
     : []
-}
 
 /** The names of headers are the same in any case: which of two would be sent is nobody's guess. */
 const headersOnce = (file: unknown): readonly Broken[] =>
@@ -74,4 +68,4 @@ const twoPorts = (file: unknown): readonly Broken[] => {
  * what they find is told together with everything else.
  */
 export const rules = (file: unknown): readonly Broken[] =>
-  [oneBlock, knownBackends, someRoute, headersOnce, twoPorts].flatMap(rule => rule(file))
+  isMapping(file) ? [oneBlock, knownBackends, someRoute, headersOnce, twoPorts].flatMap(rule => rule(file)) : []

@@ -4,6 +4,6 @@ export const isSecret = (path: readonly PropertyKey[]): boolean =>
   path.length > 3 &&
   (path[2] === 'headers' || path[2] === 'env')
 
-/** A text without the credentials and the parameters of a URL. */
+/** A text without the credentials and the parameters of URLs, malformed ones too. */
 export const withoutSecrets = (text: string): string =>
-  text.replace(/\/\/[^/?#]*@/, '//***@').replace(/([?&][^=&#\s]+=)[^&#\s]+/g, '$1***')
+  text.replace(/(\/\/)\S*@|[^\s/:]+:[^\s/@][^\s@]*@/g, '$1***@').replace(/([?&][^=&#\s]+=)[^&#\s]+/g, '$1***')

@@ -49,10 +49,13 @@ export const read = (text: string, values: Values): Source => {
         const first = seen.get(key)
         if (first === undefined) seen.set(key, start(pair.key))
         else report(start(pair.key), [...path, key], `expected every key once, it is on line ${at(first).line} already`)
+        if (key === '__proto__') report(start(pair.key), [...path, key], 'this cannot be a key')
         walk(pair.value, [...path, key])
       }
     } else if (isSeq(node)) {
       for (const [index, item] of node.items.entries()) walk(item, [...path, index])
+    } else if (isAlias(node)) {
+      if (node.resolve(document) === undefined) report(start(node), path, `unknown alias *${node.source}`)
     } else if (isScalar(node) && typeof node.value === 'string') {
       const expanded = expand(node.value, values)
       if ('error' in expanded) report(start(node), path, expanded.error)
@@ -79,14 +82,17 @@ export const read = (text: string, values: Values): Source => {
     return { node, pair, found: true }
   }
 
-  for (const { pos, message } of [...document.errors, ...document.warnings]) report(pos[0], [], message)
+  for (const { code, pos, message } of [...document.errors, ...document.warnings]) {
+    report(pos[0], [], code === 'MULTIPLE_DOCS' ? 'expected one document, here begins another' : message)
+  }
   let value: unknown
   if (problems.length === 0) {
     walk(document.contents, [])
     try {
       value = document.toJS({ maxAliasCount: maxAliases })
     } catch (error) {
-      report(0, [], error instanceof ReferenceError ? 'expected fewer aliases' : String(error))
+      // Aliases that resolve to nothing are told already.
+      if (problems.length === 0) report(0, [], `expected fewer aliases: ${(error as Error).message}`)
     }
   }
   return {

@@ -1,3 +1,5 @@
+import { formatSize } from './units.ts'
+
 /** Levenshtein's distance, with a swap of neighbours as one step; two rows of it are enough for words. */
 const distance = (a: string, b: string): number => {
   let above: number[] = []
@@ -22,7 +24,9 @@ export const nearest = (word: string, words: readonly string[]): string | undefi
   const [best] = words
     .map(candidate => ({ candidate, steps: distance(given, plain(candidate)) }))
     .sort((a, b) => a.steps - b.steps)
-  return best !== undefined && best.steps <= Math.max(1, Math.floor(given.length / 3)) ? best.candidate : undefined
+  return best !== undefined && best.steps <= Math.max(1, given.length / 3) && best.steps < given.length
+    ? best.candidate
+    : undefined
 }
 
 const durations: Readonly<Record<string, string>> = {
@@ -42,8 +46,7 @@ const durations: Readonly<Record<string, string>> = {
   ms: 'ms',
   s: 's',
   m: 'm',
-  h: 'h',
-  '': 's'
+  h: 'h'
 }
 const sizes: Readonly<Record<string, string>> = {
   b: 'B',
@@ -57,8 +60,7 @@ const sizes: Readonly<Record<string, string>> = {
   mib: 'MiB',
   g: 'GiB',
   gb: 'GiB',
-  gib: 'GiB',
-  '': 'B'
+  gib: 'GiB'
 }
 
 const amount = (given: unknown, units: Readonly<Record<string, string>>): string | undefined => {
@@ -66,6 +68,10 @@ const amount = (given: unknown, units: Readonly<Record<string, string>>): string
   const known = units[unit?.toLowerCase() ?? '?']
   return digits === undefined || known === undefined ? undefined : `${digits}${known}`
 }
+
+/** A number without unit, with the one it most likely has: for durations thousands are milliseconds. */
+const bare = (given: unknown, withUnit: (count: number) => string): unknown =>
+  /^[1-9]\d{0,11}$/.test(String(given)) ? withUnit(Number(given)) : given
 
 const wholeUrl = (given: string): string | undefined => {
   const bare = /^\/*([A-Za-z0-9[][^\s@]*)$/.exec(given.replace(/^[a-z]+:?\/\//i, ''))?.[1]
@@ -82,6 +88,16 @@ const path = (given: string): string | undefined => {
   return parts.length > 0 && parts.every(part => /^[\w~-][\w.~-]*$/.test(part)) ? `/${parts.join('/')}` : undefined
 }
 
+const name = (given: string): string | undefined => {
+  const parts = given.split(/[^A-Za-z0-9_-]+/).filter(part => part !== '')
+  return (
+    parts
+      .join('-')
+      .slice(0, 64)
+      .replace(/^[_-]+/, '') || undefined
+  )
+}
+
 const hostOf = (text: string): string | undefined => {
   return URL.parse(text.includes('://') ? text : `http://${text}`)?.host || undefined
 }
@@ -95,15 +111,23 @@ const scalar = (given: unknown): string | undefined =>
   typeof given === 'number' || typeof given === 'boolean' ? `"${given}"` : undefined
 
 const repairs: readonly (readonly [RegExp, (given: unknown) => string | undefined])[] = [
-  [/^expected (off or )?a duration/, given => amount(given, durations)],
-  [/^expected a size/, given => amount(given, sizes)],
+  [
+    /^expected (off or )?a duration/,
+    given =>
+      amount(
+        bare(given, count => `${count >= 1000 && count % 1000 === 0 ? count / 1000 : count}s`),
+        durations
+      )
+  ],
+  [/^expected a size/, given => amount(bare(given, formatSize), sizes)],
   [/^expected an http\(s\) URL/, ofText(wholeUrl)],
   [/^expected an origin/, ofText(origin)],
   [/^expected a path/, ofText(path)],
+  [/^expected a name/, ofText(name)],
   [/^expected a host/, ofText(hostOf)],
   [/^expected a list/, ofText(given => `[${JSON.stringify(given)}]`)],
   [/^expected a string$/, scalar],
-  [/^expected a whole number/, ofText(given => (/^\d{1,15}$/.test(given) ? given : undefined))]
+  [/^expected a whole number/, ofText(given => (/^\d{1,15}$/.test(given) ? `${given} without quotes` : undefined))]
 ]
 
 /** A value like the given one that would be right; what was expected tells how to repair it. */

@@ -35,6 +35,9 @@ export const duration = ({ zero = false } = {}) =>
     { decode: text => decode(text, milliseconds), encode: ms => encode(ms, milliseconds) }
   )
 
+/** Bytes as a size in the largest unit that fits. */
+export const formatSize = (count: number): string => encode(count, bytes)
+
 /** `64KiB`, `4MiB`; gives bytes. */
 export const size = () =>
   z.codec(
@@ -42,7 +45,7 @@ export const size = () =>
       .string('expected a size such as 4MiB')
       .regex(/^\d+(B|KiB|MiB|GiB)$/, 'expected a size such as 512B, 64KiB, 4MiB or 1GiB'),
     z.number().refine(count => count > 0 && count <= 2 ** 40, 'expected a size above 0, 1024GiB at most'),
-    { decode: text => decode(text, bytes), encode: count => encode(count, bytes) }
+    { decode: text => decode(text, bytes), encode: formatSize }
   )
 
 /** A whole number with bounds. */

@@ -1,0 +1,163 @@
+import t from 'tap'
+import { parse } from '../../src/config/parse.ts'
+
+const values = { env: (name: string) => ({ PORT: '81', TOKEN: '123', LEVEL: 'debug' })[name], file: () => '' }
+
+const configOf = (text: string) => {
+  const parsed = parse(text, '/etc/causeway', values)
+  if (parsed.config === undefined) throw new Error(parsed.problems.map(({ message }) => message).join('\n'))
+  return parsed.config
+}
+
+const versions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']
+
+t.test('every setting has the default of the documentation', async t => {
+  const { backends, routes, ...rest } = configOf('backends: { demo: { kind: module, path: ./demo.js } }')
+  t.strictSame(rest, {
+    server: {
+      host: '127.0.0.1',
+      port: 8080,
+      allowedHosts: [],
+      trustProxy: [],
+      limits: {
+        body: 4 * 1024 ** 2,
+        upstream: 32 * 1024 ** 2,
+        depth: 64,
+        batch: 50,
+        maxConnections: 10_000,
+        headersTimeout: 15_000,
+        requestTimeout: 30_000
+      },
+      shutdown: { delay: 0, deadline: 25_000 }
+    },
+    admin: { host: '127.0.0.1', port: 9090 },
+    store: { kind: 'memory' },
+    sessions: { mode: 'required', idle: 1_800_000, max: 10_000, perAddress: 1000 },
+    streams: {
+      response: 'auto',
+      sseAfter: 1000,
+      retain: 600_000,
+      events: 1000,
+      bytes: 4 * 1024 ** 2,
+      total: 256 * 1024 ** 2,
+      keepAlive: 15_000,
+      retry: 1000,
+      closeAfter: undefined,
+      highWater: 1024 ** 2,
+      behind: 256,
+      stall: 30_000
+    },
+    input: { timeout: 600_000 },
+    protocolVersion: { onMismatch: 'useSession' },
+    logging: { level: 'info', format: 'json' }
+  })
+  t.strictSame(backends, [
+    { name: 'demo', kind: 'module', path: '/etc/causeway/demo.js', timeout: 60_000, maxTime: 300_000 }
+  ])
+  t.strictSame(
+    routes,
+    ['/mcp', '/mcp/demo'].map(path => ({ path, backends: ['demo'], prefix: 'auto', protocol: { versions } }))
+  )
+})
+
+t.test('each kind of backend has its settings, and paths are relative to the file', async t => {
+  const { backends } = configOf(`backends:
+  docs: { kind: http, url: "https://docs/mcp?x=1", headers: { Authorization: Bearer x }, timeout: 10s, maxTime: 1h }
+  old: { kind: sse, url: "HTTP://old/sse" }
+  files: { kind: stdio, command: npx, args: [-y, server], env: { A: b }, cwd: ../data, scope: shared, maxProcesses: 2 }
+  tools: { kind: stdio, command: tools }
+  local: { kind: module, path: /opt/handlers }`)
+  const times = { timeout: 60_000, maxTime: 300_000 }
+  t.strictSame(backends, [
+    {
+      name: 'docs',
+      kind: 'http',
+      url: 'https://docs/mcp?x=1',
+      headers: { Authorization: 'Bearer x' },
+      timeout: 10_000,
+      maxTime: 3_600_000
+    },
+    { name: 'old', kind: 'sse', url: 'HTTP://old/sse', headers: {}, ...times },
+    {
+      name: 'files',
+      kind: 'stdio',
+      command: 'npx',
+      args: ['-y', 'server'],
+      env: { A: 'b' },
+      cwd: '/etc/data',
+      scope: 'shared',
+      maxProcesses: 2,
+      ...times
+    },
+    {
+      name: 'tools',
+      kind: 'stdio',
+      command: 'tools',
+      args: [],
+      env: {},
+      cwd: '/etc/causeway',
+      scope: 'session',
+      maxProcesses: 32,
+      ...times
+    },
+    { name: 'local', kind: 'module', path: '/opt/handlers', ...times }
+  ])
+})
+
+t.test('switches: no admin listener, connections of long calls closed', async t => {
+  const config = configOf(
+    'admin: false\nstreams: { closeAfter: 30s }\nbackends: { demo: { kind: module, path: ./demo.js } }'
+  )
+  t.equal(config.admin, undefined)
+  t.equal(config.streams.closeAfter, 30_000)
+})
+
+t.test('names that YAML 1.1 or JavaScript reads in another way are names (LIF-03)', async t => {
+  const entry = '{ kind: sse, url: "http://a/" }'
+  const names = ['no', 'on', 'null', '007', 'constructor', 'toString', 'hasOwnProperty']
+  const { backends } = configOf(`backends: { ${names.map(name => `${name}: ${entry}`).join(', ')} }`)
+  t.strictSame(backends.map(({ name }) => name).sort(), names.sort())
+})
+
+t.test('anchors and aliases are YAML and work', async t => {
+  const { backends } = configOf(
+    'backends:\n  a: { kind: http, url: "http://a/", headers: &h { X: y } }\n  b: { kind: http, url: "http://b/", headers: *h }'
+  )
+  t.match(backends, [{ headers: { X: 'y' } }, { headers: { X: 'y' } }])
+})
+
+t.test('JSON is accepted', async t => {
+  t.equal(configOf('{"server":{"port":81},"backends":{"a":{"kind":"sse","url":"http://a/"}}}').server.port, 81)
+})
+
+t.test('an expanded value is a number where one is expected, and text where text is', async t => {
+  const config = configOf(`server: { port: "\${PORT}" }
+logging: { level: "\${LEVEL}" }
+backends: { a: { kind: http, url: "http://a/", headers: { X: "\${TOKEN}" }, timeout: "\${PORT}s" } }`)
+  t.equal(config.server.port, 81)
+  t.equal(config.logging.level, 'debug')
+  t.match(config.backends[0], { headers: { X: '123' }, timeout: 81_000 })
+})
+
+t.test('mcpServers: entries become backends by type, or by what they have', async t => {
+  const { backends, routes } = configOf(`mcpServers:
+  a: { command: npx, args: [-y, x], env: { K: v }, cwd: . }
+  b: { type: stdio, command: npx }
+  c: { url: "http://c/mcp", headers: { X: y } }
+  d: { type: http, url: "http://d/mcp" }
+  e: { type: streamable-http, url: "http://e/mcp" }
+  f: { type: sse, url: "http://f/sse" }`)
+  t.strictSame(
+    backends.map(({ name, kind }) => `${name} ${kind}`),
+    ['a stdio', 'b stdio', 'c http', 'd http', 'e http', 'f sse']
+  )
+  t.match(backends, [
+    { args: ['-y', 'x'], env: { K: 'v' }, cwd: '/etc/causeway', scope: 'session', timeout: 60_000 },
+    {},
+    { headers: { X: 'y' } }
+  ])
+  t.strictSame(
+    routes.map(({ path }) => path),
+    ['a', 'b', 'c', 'd', 'e', 'f'].map(name => `/mcp/${name}`)
+  )
+})
