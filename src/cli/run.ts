@@ -14,7 +14,7 @@ const crashDeadline = 4000
 /** And this long for whatever hangs while closing. */
 const crashLimit = 5000
 /** What closing may take beyond the configured delay and deadline. */
-const slack = 5000
+const slack = 3000
 
 /** Signals that mean "end", not those that mean the process is broken (a listener for these only hides it). */
 const skip = ['SIGILL', 'SIGTRAP', 'SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGSEGV', 'SIGUSR2', 'beforeExit'] as const
