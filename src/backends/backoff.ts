@@ -1,46 +1,32 @@
-/** How long to wait before something that failed is tried again: doubled with every failure in a row, with jitter. */
+/** How long something that failed is left alone: 1 s, 2 s, 4 s, ... 30 s, less up to a quarter; 1 s again after a quiet minute. */
 
-export interface BackoffOptions {
-  /** Milliseconds after the first failure. Default 250. */
-  readonly firstMs?: number
-  /** Milliseconds at most. Default 30,000. */
-  readonly mostMs?: number
-  /** A failure this long (ms) after the last one is a first failure again. Default 60,000. */
-  readonly forgetMs?: number
-  /** Milliseconds. */
-  readonly now?: () => number
-  /** In [0, 1). */
-  readonly random?: () => number
-}
+const firstMs = 1_000
+const mostMs = 30_000
+const quietMs = 60_000
 
 export class Backoff {
-  readonly #options: Required<BackoffOptions>
+  readonly #now: () => number
+  readonly #random: () => number
   #failures = 0
-  #failedAt = 0
-  #until = 0
+  #until = Number.NEGATIVE_INFINITY
 
-  constructor(options: BackoffOptions = {}) {
-    this.#options = {
-      firstMs: 250,
-      mostMs: 30_000,
-      forgetMs: 60_000,
-      now: () => performance.now(),
-      random: Math.random,
-      ...options
-    }
+  /** `now` in milliseconds, `random` in [0, 1). */
+  constructor(now: () => number = () => performance.now(), random: () => number = Math.random) {
+    this.#now = now
+    this.#random = random
   }
 
   /** Milliseconds until the next attempt may be made; 0 when now. */
   get remaining(): number {
-    return Math.max(0, this.#until - this.#options.now())
+    return Math.max(0, this.#until - this.#now())
   }
 
+  /** Failures that come while it is left alone anyway (several attempts that ran at once) count as one. */
   failed(): void {
-    const { firstMs, mostMs, forgetMs, now, random } = this.#options
-    const at = now()
-    this.#failures = at - this.#failedAt > forgetMs ? 1 : this.#failures + 1
-    this.#failedAt = at
-    const full = Math.min(mostMs, firstMs * 2 ** Math.min(this.#failures - 1, 30))
-    this.#until = at + full / 2 + (full / 2) * random()
+    const now = this.#now()
+    if (now < this.#until) return
+    this.#failures = now - this.#until > quietMs ? 1 : this.#failures + 1
+    const full = Math.min(mostMs, firstMs * 2 ** (this.#failures - 1))
+    this.#until = now + full * (1 - 0.25 * this.#random())
   }
 }

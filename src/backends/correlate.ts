@@ -5,7 +5,7 @@
  */
 import type { GatewayError } from '../errors.ts'
 import { withId, withMeta, withParam } from '../protocol/edit.ts'
-import { makeError, makeNotification, makeResult } from '../protocol/make.ts'
+import { makeError, makeNotification } from '../protocol/make.ts'
 import { type Message, textMeta, textParam } from '../protocol/message.ts'
 import { facts } from '../telemetry/events.ts'
 import { answeredId } from './answered-id.ts'
@@ -63,6 +63,11 @@ export class Correlator {
 
   constructor(options: CorrelatorOptions) {
     this.#options = options
+  }
+
+  /** Number of the latest exchange. */
+  get latest(): number {
+    return this.#last
   }
 
   /** Exchanges without their response. */
@@ -123,7 +128,6 @@ export class Correlator {
   accept(message: Message): boolean {
     if (message.kind === 'response') this.#response(message)
     else if (message.method === 'notifications/progress') this.#progress(message)
-    else if (message.method === 'ping' && message.kind === 'request') this.#tell(makeResult(message.id!, {}))
     else this.#unaddressed(message)
     return this.#slow.size === 0
   }
@@ -212,7 +216,8 @@ export class Correlator {
 
   #only(message: Message): Open | undefined {
     if (this.#open.size !== 1) return undefined
-    if (message.kind !== 'request' && message.method !== 'notifications/message') return undefined
+    const related = message.kind === 'request' ? message.method !== 'ping' : message.method === 'notifications/message'
+    if (!related) return undefined
     if (message.scanned.meta?.keys.includes(relatedTask)) return undefined
     for (const open of this.#open.values()) return open
     return undefined

@@ -17,7 +17,7 @@ export interface Handshake {
 }
 
 /**
- * Rejects with `timeout`, `backend_unavailable` (refused, or a version that is not spoken here), `backend_invalid`,
+ * Rejects with `timeout`, `backend_unavailable` (refused), `backend_invalid` (a version that is not spoken here),
  * whatever broke the pipe, or the reason of the signal. `initialize` is never cancelled: giving up tells nobody.
  */
 export async function handshake(pipe: Correlator, options: Handshake): Promise<Server> {
@@ -34,7 +34,7 @@ export async function handshake(pipe: Correlator, options: Handshake): Promise<S
   const { promise: givenUp, reject } = Promise.withResolvers<never>()
   const onAbort = (): void => reject(options.signal.reason)
   const timer = setTimeout(() => {
-    reject(new GatewayError('timeout', `no answer to initialize within ${options.timeoutMs} ms`, { backend }))
+    reject(new GatewayError('timeout', `backend "${backend}" did not answer initialize in time`, { backend }))
   }, options.timeoutMs)
   options.signal.addEventListener('abort', onAbort)
   if (options.signal.aborted) onAbort()
@@ -54,24 +54,27 @@ async function serverOf(exchange: ReturnType<Correlator['exchange']>, backend: s
     if (message.kind !== 'response') continue
     const { source, scanned } = message
     if (isError(message)) {
-      const error = textOf(source, scanned.top, 'error')!
-      throw new GatewayError('backend_unavailable', `refused initialize: ${error.slice(0, 500)}`, { backend })
+      const error = JSON.parse(textOf(source, scanned.top, 'error')!) ?? {}
+      throw new GatewayError('backend_unavailable', `backend "${backend}" refused initialize`, {
+        backend,
+        data: { code: error.code },
+        cause: new Error(String(error.message))
+      })
     }
     const result = textOf(source, scanned.top, 'result')!
     return read(result, backend)
   }
-  throw new GatewayError('backend_unavailable', 'no answer to initialize', { backend })
+  throw invalid(backend, 'it does not answer initialize')
 }
 
 function read(result: string, backend: string): Server {
   const value = JSON.parse(result) as { protocolVersion?: unknown; capabilities?: unknown } | null
   const version = value?.protocolVersion
   if (typeof version !== 'string') {
-    throw new GatewayError('backend_invalid', 'the answer to initialize names no protocol version', { backend })
+    throw invalid(backend, 'its InitializeResult has no protocolVersion')
   }
   if (!isVersion(version)) {
-    const text = `speaks protocol version ${JSON.stringify(version.slice(0, 40))}, which is not known here`
-    throw new GatewayError('backend_unavailable', text, { backend })
+    throw invalid(backend, `it speaks protocol version ${JSON.stringify(version.slice(0, 40))}, which is unknown here`)
   }
   const capabilities = value?.capabilities
   return { version, capabilities: isObject(capabilities) ? capabilities : {}, result }
@@ -79,3 +82,6 @@ function read(result: string, backend: string): Server {
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const invalid = (backend: string, text: string): GatewayError =>
+  new GatewayError('backend_invalid', `backend "${backend}": ${text}`, { backend })

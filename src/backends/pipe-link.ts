@@ -27,7 +27,7 @@ export class PipeLink implements Link {
   }
 
   resume(): Exchange {
-    return failed(new GatewayError('internal', 'this link cannot be resumed', { backend: this.#backend }))
+    return failed(new GatewayError('internal', 'an exchange on one pipe cannot be resumed', { backend: this.#backend }))
   }
 
   send(message: Message): Promise<void> {
@@ -43,7 +43,9 @@ export class PipeLink implements Link {
   }
 
   #closedError(): GatewayError {
-    return new GatewayError('backend_unavailable', 'the link is closed', { backend: this.#backend })
+    return new GatewayError('backend_unavailable', `backend "${this.#backend}": the link is closed`, {
+      backend: this.#backend
+    })
   }
 }
 

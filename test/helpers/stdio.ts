@@ -7,23 +7,13 @@ import { type Message, value } from '../../src/protocol/message.ts'
 
 export const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/stdio/${name}`, import.meta.url))
 
-type Overrides = Partial<Omit<StdioBackendOptions, 'config'>> & { config?: Partial<StdioBackendOptions['config']> }
-
 /** A stdio backend on the fixture server; `flags` are the server's. */
-export const stdioBackend = (flags: readonly string[] = [], { config, ...options }: Overrides = {}): Backend =>
+export const stdioBackend = (flags: readonly string[] = [], options: Partial<StdioBackendOptions> = {}): Backend =>
   createStdioBackend({
-    config: {
-      name: 'files',
-      command: process.execPath,
-      args: [fixture('server.mjs'), ...flags],
-      env: {},
-      scope: 'session',
-      maxProcesses: 32,
-      timeout: 10_000,
-      ...config
-    },
-    limits: { upstream: 32 * 1024 * 1024, depth: 64 },
-    info: '{"name":"causeway","version":"0"}',
+    name: 'files',
+    command: process.execPath,
+    args: [fixture('server.mjs'), ...flags],
+    timeout: 10_000,
     graces: { input: 2_000, terminate: 500 },
     ...options
   })

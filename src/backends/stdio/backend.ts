@@ -1,22 +1,33 @@
 /** MCP over the standard input and output of child processes (2025-11-25 basic/transports, "stdio"). */
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { StdioBackendConfig } from '../../config/config.ts'
-import { GatewayError } from '../../errors.ts'
+import { type ErrorDetails, GatewayError } from '../../errors.ts'
 import { latestLegacy } from '../../protocol/version.ts'
 import type { Client } from '../../sessions/session.ts'
 import { facts } from '../../telemetry/events.ts'
 import type { Backend, Link, OpenOptions, Tuning } from '../backend.ts'
 import { Backoff } from '../backoff.ts'
 import { Health } from '../health.ts'
-import type { Graces } from './child.ts'
+import type { Graces, Program } from './child.ts'
 import { Conversation, type UpstreamLimits } from './conversation.ts'
 
 export interface StdioBackendOptions {
-  readonly config: Omit<StdioBackendConfig, 'kind' | 'maxTime'>
-  readonly limits: UpstreamLimits
+  readonly name: string
+  readonly command: string
+  readonly args?: readonly string[]
+  /** Added to the minimal environment. */
+  readonly env?: Readonly<Record<string, string>>
+  readonly cwd?: string | undefined
+  /** Default `session`. */
+  readonly scope?: 'session' | 'shared'
+  /** How many processes may run at once. Default 32. */
+  readonly maxProcesses?: number
+  /** Milliseconds for the handshake. Default 60,000. */
+  readonly timeout?: number
+  /** `upstream`: bytes of one message (32 MiB). `depth`: of nesting (64). */
+  readonly limits?: { readonly upstream?: number; readonly depth?: number }
   /** JSON text of the gateway's own `clientInfo`, which a shared child is told. */
-  readonly info: string
+  readonly info?: string
   /** Default: 2 s for the end of input, 3 s for SIGTERM. */
   readonly graces?: Graces
   readonly backoff?: Backoff
@@ -31,13 +42,15 @@ export const createStdioBackend = (options: StdioBackendOptions): Backend => new
 
 const patienceMs = 2_500
 
-const defaultGraces: Graces = { input: 2_000, terminate: 3_000 }
-
 class StdioBackend implements Backend {
   readonly name: string
   readonly identity: string
   readonly scope: 'session' | 'shared'
-  readonly #options: StdioBackendOptions
+  readonly #program: Program
+  readonly #maxProcesses: number
+  readonly #limits: UpstreamLimits
+  readonly #info: string
+  readonly #graces: Graces
   readonly #backoff: Backoff
   readonly #health: Health
   readonly #conversations = new Set<Conversation>()
@@ -46,21 +59,29 @@ class StdioBackend implements Backend {
   #closed = false
 
   constructor(options: StdioBackendOptions) {
-    const { config } = options
-    this.#options = options
-    this.name = config.name
-    this.scope = config.scope
-    this.identity = identityOf(config)
+    const { name, command, args = [], env = {}, cwd, scope = 'session', limits } = options
+    this.name = name
+    this.scope = scope
+    this.#program = { backend: name, command, args, env, cwd }
+    this.identity = identityOf(this.#program, scope)
+    this.#maxProcesses = options.maxProcesses ?? 32
+    this.#limits = { upstream: limits?.upstream ?? 32 * 1024 * 1024, depth: limits?.depth ?? 64 }
+    this.#info = options.info ?? '{"name":"causeway","version":"0"}'
+    this.#graces = options.graces ?? { input: 2_000, terminate: 3_000 }
     this.#backoff = options.backoff ?? new Backoff()
-    this.#health = new Health(config.name)
-    this.#timeoutMs = config.timeout
+    this.#health = new Health(name)
+    this.#timeoutMs = options.timeout ?? 60_000
   }
 
   async open(options: OpenOptions): Promise<Link> {
-    options.signal.throwIfAborted()
-    const conversation =
-      this.scope === 'shared' ? await this.#join(options.signal) : await this.#start(options.client, options.signal)
-    return conversation.join(options)
+    const { client, signal } = options
+    try {
+      signal.throwIfAborted()
+      const conversation = await (this.scope === 'shared' ? this.#join(signal) : this.#start(client, signal))
+      return conversation.join(options)
+    } catch (cause) {
+      throw cause instanceof GatewayError ? cause : this.#unavailable('the opening was given up', { cause })
+    }
   }
 
   tune({ timeout }: Tuning): void {
@@ -84,7 +105,7 @@ class StdioBackend implements Backend {
   }
 
   #startShared(): Promise<Conversation> {
-    const starting = this.#start({ capabilities: '{}', info: this.#options.info }, new AbortController().signal)
+    const starting = this.#start({ capabilities: '{}', info: this.#info }, new AbortController().signal)
     starting.then(
       conversation => {
         setImmediate(() => {
@@ -100,12 +121,11 @@ class StdioBackend implements Backend {
 
   async #start(client: Pick<Client, 'capabilities' | 'info'>, signal: AbortSignal): Promise<Conversation> {
     await this.#ready(signal)
-    const { config, limits, graces = defaultGraces } = this.#options
     const conversation = new Conversation({
-      program: { backend: config.name, ...config },
-      limits,
-      graces,
-      single: config.scope === 'session',
+      program: this.#program,
+      limits: this.#limits,
+      graces: this.#graces,
+      single: this.scope === 'session',
       crashed: how => this.#failed(how)
     })
     this.#conversations.add(conversation)
@@ -126,13 +146,13 @@ class StdioBackend implements Backend {
     if (waitMs > Math.min(patienceMs, this.#timeoutMs)) {
       const retryAfter = Math.ceil(waitMs / 1_000)
       throw this.#unavailable(`failed a moment ago; it is started again in ${retryAfter} s at the earliest`, {
-        retryAfter
+        data: { retryAfter }
       })
     }
     if (waitMs > 0) await sleep(waitMs, undefined, { signal })
     if (this.#closed) throw this.#unavailable('the gateway closed the backend')
-    if (this.#conversations.size >= this.#options.config.maxProcesses) {
-      throw this.#unavailable(`as many processes as allowed (${this.#options.config.maxProcesses}) are running`)
+    if (this.#conversations.size >= this.#maxProcesses) {
+      throw this.#unavailable(`as many processes as allowed (${this.#maxProcesses}) are running`)
     }
   }
 
@@ -142,15 +162,18 @@ class StdioBackend implements Backend {
     facts.notice.publish({ level: 'warn', backend: this.name, text: reason })
   }
 
-  #unavailable(text: string, data?: Readonly<Record<string, unknown>>): GatewayError {
-    return new GatewayError('backend_unavailable', text, { backend: this.name, data })
+  #unavailable(text: string, details?: ErrorDetails): GatewayError {
+    return new GatewayError('backend_unavailable', `backend "${this.name}": ${text}`, {
+      backend: this.name,
+      ...details
+    })
   }
 }
 
 /** Everything that makes the child another one; the environment too, as it carries what the child may see. */
-function identityOf({ command, args, env, cwd, scope }: StdioBackendOptions['config']): string {
+function identityOf({ command, args, env, cwd }: Program, scope: string): string {
   const facets = ['stdio', command, args, Object.entries(env).sort(), cwd ?? null, scope]
-  return createHash('sha256').update(JSON.stringify(facets)).digest('base64url')
+  return createHash('sha256').update(JSON.stringify(facets)).digest('hex')
 }
 
 async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {

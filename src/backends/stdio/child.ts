@@ -177,7 +177,8 @@ export class Child {
   }
 
   #error(code: 'backend_broke' | 'overloaded', text: string, cause?: unknown): GatewayError {
-    return new GatewayError(code, text, { backend: this.#program.backend, cause })
+    const { backend } = this.#program
+    return new GatewayError(code, `backend "${backend}": ${text}`, { backend, cause })
   }
 }
 

@@ -4,6 +4,7 @@ import { line, type Message, readMessage } from '../../protocol/message.ts'
 import { ScanError } from '../../protocol/scan.ts'
 import { facts } from '../../telemetry/events.ts'
 import { endBytes } from '../answered-id.ts'
+import { Arrivals } from '../arrivals.ts'
 import type { OpenOptions, Server } from '../backend.ts'
 import { Correlator } from '../correlate.ts'
 import { type Handshake, handshake } from '../handshake.ts'
@@ -29,18 +30,15 @@ export interface ConversationOptions {
 
 type Member = Pick<OpenOptions, 'receive' | 'ended'>
 
-/** What may come before the first link can take it. */
-const maxHeld = 256
-
 export class Conversation {
   readonly #options: ConversationOptions
   readonly #backend: string
   readonly #child: Child
   readonly #correlator: Correlator
+  readonly #arrivals: Arrivals
   readonly #lines: Lines
   readonly #members = new Map<PipeLink, Member>()
   #server: Server | undefined
-  #held: Message[] | undefined = []
   #ended: GatewayError | undefined
   #closing = false
 
@@ -48,11 +46,12 @@ export class Conversation {
     const { program, limits } = options
     this.#options = options
     this.#backend = program.backend
+    this.#arrivals = new Arrivals(program.backend, message => this.#deliver(message))
     this.#correlator = new Correlator({
       backend: program.backend,
       single: options.single,
       pipe: { write: message => this.#child.write(line(message)), resume: () => this.#resume() },
-      receive: message => this.#receive(message)
+      receive: message => this.#arrivals.take(message, answer => this.#correlator.send(answer))
     })
     this.#lines = new Lines(
       {
@@ -110,7 +109,7 @@ export class Conversation {
   join(member: Member): PipeLink {
     const link = new PipeLink(this.#backend, this.#server!, this.#correlator, left => this.#leave(left))
     this.#members.set(link, member)
-    if (this.#held !== undefined) setImmediate(() => this.#release())
+    this.#arrivals.release()
     return link
   }
 
@@ -173,27 +172,16 @@ export class Conversation {
   }
 
   #tooLargeError(): GatewayError {
-    const text = `a message of the backend is larger than ${this.#options.limits.upstream} bytes`
+    const text = `a message is larger than ${this.#options.limits.upstream} bytes`
     return this.#error('backend_too_large', text)
   }
 
-  #receive(message: Message): void {
-    if (this.#held !== undefined) {
-      if (this.#held.length < maxHeld) this.#held.push(message)
-      else facts.drop.publish({ reason: 'too_early', backend: this.#backend })
-      return
-    }
+  /** A notification is for every link; a request wants one answer. */
+  #deliver(message: Message): void {
     for (const { receive } of this.#members.values()) {
       receive(message)
-      // A request wants one answer.
       if (message.kind === 'request') return
     }
-  }
-
-  #release(): void {
-    const held = this.#held ?? []
-    this.#held = undefined
-    for (const message of held) this.#receive(message)
   }
 
   #over(how: string): void {
@@ -207,7 +195,7 @@ export class Conversation {
   }
 
   #error(code: ErrorCode, text: string): GatewayError {
-    return new GatewayError(code, text, { backend: this.#backend })
+    return new GatewayError(code, `backend "${this.#backend}": ${text}`, { backend: this.#backend })
   }
 }
 

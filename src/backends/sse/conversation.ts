@@ -1,0 +1,194 @@
+/** One HTTP+SSE session: the stream brings what the upstream says, posts to its endpoint take what is said to it. */
+import { setMaxListeners } from 'node:events'
+import { GatewayError } from '../../errors.ts'
+import { bytes, type Message, readMessage } from '../../protocol/message.ts'
+import { latestLegacy } from '../../protocol/version.ts'
+import { SseParser } from '../../sse/parse.ts'
+import { facts } from '../../telemetry/events.ts'
+import { Arrivals } from '../arrivals.ts'
+import type { OpenOptions } from '../backend.ts'
+import { Correlator } from '../correlate.ts'
+import { handshake } from '../handshake.ts'
+import { PipeLink } from '../pipe-link.ts'
+import { endpointOf } from './endpoint.ts'
+import type { Wire } from './wire.ts'
+
+/** Bytes of a message of the backend, and levels of its nesting. */
+export interface UpstreamLimits {
+  readonly upstream: number
+  readonly depth: number
+}
+
+export interface ConversationEvents {
+  /** It broke while it was in use. */
+  broken(reason: GatewayError): void
+  /** It is over, however that came. */
+  over(): void
+}
+
+type Body = Awaited<ReturnType<Wire['stream']>>
+
+export class Conversation {
+  readonly #wire: Wire
+  readonly #limits: UpstreamLimits
+  readonly #options: OpenOptions
+  readonly #events: ConversationEvents
+  readonly #correlator: Correlator
+  readonly #arrivals: Arrivals
+  /** Ends the stream, and posts that are under way. */
+  readonly #abort = new AbortController()
+  readonly #endpoint = Promise.withResolvers<URL>()
+  #body: Body | undefined
+  #link: PipeLink | undefined
+  #over = false
+
+  constructor(wire: Wire, limits: UpstreamLimits, options: OpenOptions, events: ConversationEvents) {
+    this.#wire = wire
+    this.#limits = limits
+    this.#options = options
+    this.#events = events
+    this.#arrivals = new Arrivals(wire.backend, options.receive)
+    this.#correlator = new Correlator({
+      backend: wire.backend,
+      single: true,
+      pipe: { write: message => this.#post(message), resume: () => this.#body?.resume() },
+      receive: message => this.#arrivals.take(message, answer => this.#correlator.send(answer))
+    })
+    setMaxListeners(0, this.#abort.signal)
+    this.#endpoint.promise.catch(() => {})
+  }
+
+  /** Opens the stream, waits for its endpoint, shakes hands. After a rejection nothing is left of it. */
+  async start(): Promise<PipeLink> {
+    const { signal, client } = this.#options
+    const giveUp = (): void => this.end(this.#wire.error('backend_unavailable', 'was given up', signal.reason))
+    const timer = setTimeout(
+      () => this.end(this.#wire.error('timeout', 'named no message endpoint in time')),
+      this.#wire.timeout
+    )
+    signal.addEventListener('abort', giveUp)
+    try {
+      if (signal.aborted) giveUp()
+      await Promise.race([this.#read(), this.#endpoint.promise])
+      await this.#endpoint.promise
+      clearTimeout(timer)
+      const server = await handshake(this.#correlator, {
+        backend: this.#wire.backend,
+        version: latestLegacy,
+        client,
+        timeoutMs: this.#wire.timeout,
+        signal
+      })
+      this.#link = new PipeLink(this.#wire.backend, server, this.#correlator, async link => {
+        this.#correlator.closeAll(link, false)
+        this.#link = undefined
+        this.end(this.#wire.error('backend_broke', 'was left'))
+      })
+      this.#arrivals.release()
+      return this.#link
+    } catch (error) {
+      this.end(this.#wire.error('backend_broke', 'was left'))
+      throw error
+    } finally {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', giveUp)
+    }
+  }
+
+  /** Lets go of the upstream; whoever uses it is told. */
+  end(reason: GatewayError): void {
+    if (this.#over) return
+    this.#over = true
+    this.#endpoint.reject(reason)
+    this.#correlator.fail(reason)
+    this.#abort.abort()
+    this.#body?.destroy()
+    this.#body = undefined
+    this.#events.over()
+    if (this.#link === undefined) return
+    this.#link = undefined
+    this.#events.broken(reason)
+    this.#options.ended(reason)
+  }
+
+  async #read(): Promise<void> {
+    const body = await this.#wire.stream(this.#abort.signal)
+    if (this.#over) return void body.on('error', () => {}).destroy()
+    this.#body = body
+    let paused = false
+    const parser = new SseParser(
+      {
+        event: (data, type) => {
+          if (type === 'message') paused = !this.#message(data) || paused
+          else if (type === 'endpoint') this.#named(data)
+        },
+        id: () => {},
+        retry: () => {},
+        tooLarge: () => this.#tooLarge()
+      },
+      this.#limits.upstream
+    )
+    body.on('data', (chunk: Buffer) => {
+      paused = false
+      parser.push(chunk)
+      if (paused) body.pause()
+    })
+    const broke = (cause?: unknown): void => this.end(this.#wire.error('backend_broke', 'broke off its stream', cause))
+    body.on('error', broke)
+    body.on('close', () => broke())
+  }
+
+  /** Only the first counts: nobody moves the conversation elsewhere later on. */
+  #named(data: Buffer): void {
+    try {
+      this.#endpoint.resolve(endpointOf(data, this.#wire.url, this.#wire.backend))
+    } catch (error) {
+      this.#endpoint.reject(error)
+    }
+  }
+
+  #message(data: Buffer): boolean {
+    let message: Message
+    try {
+      message = readMessage(own(data), this.#limits.depth)
+    } catch {
+      facts.drop.publish({ reason: 'noise', backend: this.#wire.backend })
+      return true
+    }
+    return this.#correlator.accept(message)
+  }
+
+  /** The rest of the stream is lost with it. */
+  #tooLarge(): void {
+    const { backend } = this.#wire
+    const text = `backend "${backend}" sent a message that is larger than ${this.#limits.upstream} bytes`
+    this.#correlator.unreadable(empty, empty, new GatewayError('backend_too_large', text, { backend }), true)
+    this.end(this.#wire.error('backend_broke', 'sent a message that is too large'))
+  }
+
+  async #post(message: Message): Promise<void> {
+    const endpoint = await this.#endpoint.promise
+    let status: number
+    try {
+      status = await this.#wire.post(endpoint, bytes(message), this.#abort.signal)
+    } catch (error) {
+      // It may be at work already: the answer comes on the stream, or the caller gives up.
+      if (message.kind === 'request' && error instanceof GatewayError && error.code === 'timeout') return
+      throw error
+    }
+    if (status < 300) return
+    if ((status !== 404 && status !== 410) || this.#link === undefined) throw this.#wire.status(status)
+    // The session is gone. This message was refused before it was looked at; the others fail after it.
+    setImmediate(() => this.end(this.#wire.error('backend_broke', 'does not know its session any more')))
+    throw new GatewayError(
+      'backend_session_lost',
+      `backend "${this.#wire.backend}" does not know its session any more`,
+      { backend: this.#wire.backend }
+    )
+  }
+}
+
+const empty = Buffer.alloc(0)
+
+/** A message must not keep the chunk that it came in. */
+const own = (data: Buffer): Buffer => (data.length * 2 < data.buffer.byteLength ? Buffer.from(data) : data)
