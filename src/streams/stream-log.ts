@@ -44,6 +44,8 @@ export interface Slice {
   readonly last: number
   /** Whether the stream has ended (more entries than `limit` may still follow). */
   readonly ended: boolean
+  /** What `open` was given; empty for streams of posts. */
+  readonly facts: Facts
 }
 
 export type Unwatch = () => Promise<void>

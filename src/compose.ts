@@ -1,0 +1,317 @@
+/** From a config to a wired, closable gateway. The only file that names implementations. */
+import { readFileSync } from 'node:fs'
+import { anonymousAuthenticator } from './auth/anonymous.ts'
+import type { Backend } from './backends/backend.ts'
+import { HttpBackend } from './backends/http/backend.ts'
+import { createModuleBackend } from './backends/module/backend.ts'
+import { createSseBackend } from './backends/sse/backend.ts'
+import { createStdioBackend } from './backends/stdio/backend.ts'
+import { forOlderClient } from './bridge/older-client.ts'
+import { samplingForOlderClient } from './bridge/older-sampling.ts'
+import type { BackendConfig, Config } from './config/config.ts'
+import { notes } from './config/resolve.ts'
+import { GatewayError } from './errors.ts'
+import { Asked } from './exchanges/asked.ts'
+import { InFlight } from './exchanges/in-flight.ts'
+import type { RunningContext } from './exchanges/running.ts'
+import { broadcast } from './gateway/broadcast.ts'
+import { Channels } from './gateway/channel.ts'
+import type { Context } from './gateway/context.ts'
+import { Dispatch } from './gateway/dispatch.ts'
+import { ended } from './gateway/ended.ts'
+import { Health } from './gateway/health.ts'
+import { listChanges } from './gateway/list-changed.ts'
+import { Posts } from './gateway/posts.ts'
+import { isFor, receive } from './gateway/receive.ts'
+import { refusal } from './gateway/refusal.ts'
+import { restore } from './gateway/restore.ts'
+import type { Route } from './gateway/route.ts'
+import { drain } from './generations/shutdown.ts'
+import { createAdmin } from './http/admin.ts'
+import { createServer } from './http/server.ts'
+import { MemoryPresence } from './instances/memory.ts'
+import { Links } from './links/links.ts'
+import { makeNotification } from './protocol/make.ts'
+import type { Message } from './protocol/message.ts'
+import { latestLegacy } from './protocol/version.ts'
+import { type Live, Sessions, sessionHash } from './sessions/lifecycle.ts'
+import { MemorySessionStore } from './sessions/memory.ts'
+import type { Client } from './sessions/session.ts'
+import { MemoryStreamLog } from './streams/memory.ts'
+import { facts } from './telemetry/events.ts'
+import { createLogger } from './telemetry/logger.ts'
+import { createMetrics } from './telemetry/metrics.ts'
+
+/** A notification as authors write it. */
+export interface Notification {
+  /** Begins with `notifications/`. */
+  readonly method: string
+  readonly params?: Readonly<Record<string, unknown>>
+}
+
+export interface Gateway {
+  /** Listens for clients and for operators. Rejects when an address cannot be had. */
+  listen(): Promise<void>
+  /** URL of a route once it listens; of the first one when none is named. */
+  url(route?: string): string
+  /** URL of the admin listener; undefined when it is off or does not listen yet. */
+  readonly adminUrl: string | undefined
+  /** Once to every session of the route (R34). Resolves to their number. Rejects with GatewayError `path` for an unknown route. */
+  broadcast(route: string, notification: Notification): Promise<number>
+  /** Drains and ends everything. `deadline`: milliseconds in place of `server.shutdown.deadline`. Idempotent. */
+  close(options?: { readonly deadline?: number }): Promise<void>
+}
+
+/** Rejects with a GatewayError when a backend cannot be made at all (a module that does not load). */
+export async function createGateway(config: Config): Promise<Gateway> {
+  const logger = createLogger(config.logging, { secrets: secretsOf(config) })
+  const backends = new Map<string, Backend>()
+  try {
+    for (const backend of config.backends) backends.set(backend.name, await createBackend(backend, config))
+  } catch (error) {
+    await Promise.all([...backends.values()].map(backend => backend.close()))
+    await logger.close()
+    throw error
+  }
+  return wire(config, backends, logger)
+}
+
+async function wire(
+  config: Config,
+  backends: Map<string, Backend>,
+  logger: ReturnType<typeof createLogger>
+): Promise<Gateway> {
+  const presence = new MemoryPresence()
+  const { streams } = config
+  const log = new MemoryStreamLog(
+    { events: streams.events, bytes: streams.bytes, total: streams.total, retainMs: streams.retain },
+    presence.id
+  )
+  const store = new MemorySessionStore()
+  const sessions = new Sessions({
+    store,
+    idleMs: config.sessions.idle,
+    caps: { total: config.sessions.max, perGroup: config.sessions.perAddress }
+  })
+  const inFlight = new InFlight()
+  const health = new Health(backends.values())
+  const asked: Asked = new Asked({
+    timeoutMs: config.input.timeout,
+    notify: (live, message) => channels.post(live, message)
+  })
+  const links: Links = new Links({
+    sessions,
+    self,
+    receive: (message, link, backend, users) => receive(message, link, backend, users, { asked, inFlight, channels }),
+    reopened: (link, backend, users) => restore(link, backend, users, channels)
+  })
+  const channels: Channels = new Channels({
+    log,
+    asked,
+    retryMs: streams.retry,
+    listening: (live, on) => links.listen(live, on),
+    changes: live => [...links.of(live)].flatMap(({ link }) => listChanges(link.server))
+  })
+  const posts = new Posts(log, asked, {
+    retryMs: streams.retry,
+    closeAfterMs: streams.closeAfter,
+    behind: streams.behind
+  })
+  const limits = limitsOf(config)
+  const running: RunningContext = {
+    links,
+    asked,
+    inFlight,
+    limits: (backend, method) => limits(backend.name, method),
+    adapt: (message, { request, live, backend }) => {
+      const { version } = live.record.client
+      if (message.kind === 'response') return forOlderClient(message, request.method!, version)
+      if (message.kind === 'request') return samplingForOlderClient(message, version)
+      return isFor(message, live, backend) ? message : undefined
+    },
+    refusal: (request, { live, streamable, backend }) =>
+      backend.scope === 'shared'
+        ? { code: -32601, text: 'the backend is shared by several clients: none can be asked' }
+        : streamable || channels.isOpen(live)
+          ? refusal(request, live.record.client.capabilities)
+          : { code: -32601, text: 'the client takes no event stream to be asked on' }
+  }
+  let state: 'starting' | 'ready' | 'leaving' | 'draining' = 'starting'
+  const context: Context = {
+    sessions,
+    links,
+    asked,
+    inFlight,
+    channels,
+    posts,
+    running,
+    mode: config.sessions.mode,
+    response: streams.response,
+    sseAfterMs: streams.sseAfter,
+    onMismatch: config.protocolVersion.onMismatch,
+    maxDepth: config.server.limits.depth,
+    maxBatch: config.server.limits.batch,
+    self,
+    opened,
+    draining: () => state === 'draining'
+  }
+  sessions.onClosed((live, reason) => void ended(live, reason, context, log))
+
+  const routes: Route[] = config.routes.map(route => ({
+    path: route.path,
+    backend: backends.get(route.backends[0]!)!,
+    versions: route.protocol.versions
+  }))
+  const dispatch = new Dispatch(context)
+  const server = await createServer(dispatch, routes, anonymousAuthenticator, {
+    host: config.server.host,
+    publicUrl: config.server.publicUrl,
+    allowedOrigins: config.server.allowedOrigins,
+    allowedHosts: config.server.allowedHosts,
+    trustProxy: config.server.trustProxy,
+    bodyLimit: config.server.limits.body,
+    maxConnections: config.server.limits.maxConnections,
+    headersTimeoutMs: config.server.limits.headersTimeout,
+    requestTimeoutMs: config.server.limits.requestTimeout,
+    keepAliveMs: streams.keepAlive,
+    stallMs: streams.stall,
+    highWater: streams.highWater
+  })
+  const metrics = createMetrics({
+    version,
+    sessions: () => sessions.count(),
+    streams: () => log.stats().streams,
+    bufferedBytes: () => log.stats().bytes,
+    events: () => log.stats().entries,
+    eventsDropped: () => log.stats().dropped,
+    draining: () => state === 'leaving' || state === 'draining',
+    backends: () =>
+      [...health.all()].map(({ name, state }) => ({ name, up: state !== 'down', inflight: inFlight.at(name) }))
+  })
+  const announce = async (route: string, notification: Message): Promise<number> => {
+    if (!routes.some(({ path }) => path === route)) throw new GatewayError('path', `there is no route ${route}`)
+    return broadcast(route, notification, sessions, log)
+  }
+  const admin =
+    config.admin === undefined
+      ? undefined
+      : await createAdmin(
+          {
+            ready: () => state === 'ready',
+            status: async () => ({
+              state,
+              version,
+              sessions: await sessions.count(),
+              streams: server.streams,
+              backends: [...health.all()].map(backend => ({
+                ...backend,
+                kind: config.backends.find(({ name }) => name === backend.name)?.kind,
+                inflight: inFlight.at(backend.name)
+              }))
+            }),
+            metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
+            broadcast: announce
+          },
+          { allowedHosts: config.server.allowedHosts }
+        )
+
+  let port: number | undefined
+  let adminPort: number | undefined
+  let closing: Promise<void> | undefined
+  const url = (route = routes[0]!.path): string => {
+    const base = config.server.publicUrl ?? `http://${bracketed(config.server.host)}:${port ?? config.server.port}`
+    return new URL(route, base).href
+  }
+  const close = async (deadlineMs: number, hurry: boolean): Promise<void> => {
+    state = 'leaving'
+    const parts = { inFlight, channels, stopAccepting: () => server.stopAccepting() }
+    const times = { delayMs: port === undefined || hurry ? 0 : config.server.shutdown.delay, deadlineMs }
+    await drain(parts, times, () => {
+      state = 'draining'
+    })
+    await server.close()
+    sessions.stop()
+    await Promise.all([...sessions.locals()].map(live => sessions.close(live, 'shutdown')))
+    asked.close()
+    await links.close()
+    await Promise.all([...backends.values()].map(backend => backend.close()))
+    await Promise.all([log.close(), store.close(), presence.close()])
+    health.close()
+    metrics.close()
+    await admin?.close()
+    logger.info('stopped')
+    await logger.close()
+  }
+
+  return {
+    async listen() {
+      adminPort =
+        config.admin === undefined ? undefined : (await admin!.listen(config.admin.host, config.admin.port)).port
+      port = await server.listen(config.server.port)
+      state = 'ready'
+      for (const note of notes(config)) logger.warn(note)
+      for (const route of routes) logger.info(`serving ${route.backend.name} at ${url(route.path)}`)
+      logger.info(`point a client at it: {"mcpServers": {"causeway": {"type": "http", "url": "${url()}"}}}`)
+      if (adminPort !== undefined)
+        logger.info(`health and metrics at http://${bracketed(config.admin!.host)}:${adminPort}`)
+    },
+    url,
+    get adminUrl() {
+      return adminPort === undefined ? undefined : `http://${bracketed(config.admin!.host)}:${adminPort}`
+    },
+    broadcast: (route, { method, params }) => announce(route, makeNotification(method, params)),
+    close(options) {
+      closing ??= close(options?.deadline ?? config.server.shutdown.deadline, options?.deadline !== undefined)
+      return closing
+    }
+  }
+}
+
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+
+/** Who the gateway is towards upstreams that serve several clients, or one request without a session. */
+const self: Client = {
+  version: latestLegacy,
+  capabilities: '{}',
+  info: JSON.stringify({ name: 'causeway', title: 'Causeway', version })
+}
+
+const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+
+function opened(live: Live): void {
+  if (!facts.session.wanted) return
+  const { id, route, client } = live.record
+  facts.session.publish({ route, session: sessionHash(id), version: client.version, event: 'opened' })
+}
+
+function createBackend(backend: BackendConfig, { server }: Config): Promise<Backend> | Backend {
+  const limits = { upstream: server.limits.upstream, depth: server.limits.depth }
+  switch (backend.kind) {
+    case 'http':
+      return new HttpBackend({ ...backend, limits })
+    case 'sse':
+      return createSseBackend({ ...backend, limits })
+    case 'stdio':
+      return createStdioBackend({ ...backend, limits, info: self.info })
+    case 'module':
+      return createModuleBackend(backend)
+  }
+}
+
+/** `tasks/result` blocks until the task is over, and nothing is said meanwhile. */
+function limitsOf(config: Config) {
+  const byName = new Map(config.backends.map(({ name, timeout, maxTime }) => [name, { timeout, maxTime }]))
+  const endless = { timeout: longest, maxTime: longest }
+  return (name: string, method: string) => (method === 'tasks/result' ? endless : byName.get(name)!)
+}
+
+/** The longest that a timer takes: 24 days. */
+const longest = 2 ** 31 - 1
+
+/** Values that no line of the log may show. */
+function secretsOf(config: Config): string[] {
+  return config.backends.flatMap(backend => {
+    if (backend.kind === 'http' || backend.kind === 'sse') return Object.values(backend.headers)
+    return backend.kind === 'stdio' ? Object.values(backend.env) : []
+  })
+}

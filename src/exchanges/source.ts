@@ -1,0 +1,52 @@
+/** The messages that answer one POST, in order, whoever makes them. */
+import type { Message } from '../protocol/message.ts'
+import type { Place } from '../streams/stream-log.ts'
+
+export interface MessageSource {
+  /** Undefined after the last. Never rejects. One reader. */
+  next(): Promise<Message | undefined>
+  /** Where the upstream's own stream stands after what was given; undefined when it cannot be resumed. */
+  readonly place?: Place | undefined
+  /** The connection is to be closed now, while the exchange goes on (R18). One listener. */
+  onCloseStream?(listener: () => void): void
+}
+
+/** One message of the gateway's own. The promise must not reject. */
+export function single(message: Message | Promise<Message>): MessageSource {
+  let left: Message | Promise<Message> | undefined = message
+  return {
+    async next() {
+      const taken = left
+      left = undefined
+      return taken
+    }
+  }
+}
+
+/** Several sources side by side: messages as they come, over when all are. */
+export function merged(sources: readonly MessageSource[]): MessageSource {
+  const waiting: Message[] = []
+  let left = sources.length
+  let wake: (() => void) | undefined
+  const carry = async (source: MessageSource): Promise<void> => {
+    for (let message = await source.next(); message !== undefined; message = await source.next()) {
+      waiting.push(message)
+      wake?.()
+    }
+    left--
+    wake?.()
+  }
+  for (const source of sources) void carry(source)
+  return {
+    async next() {
+      for (;;) {
+        const message = waiting.shift()
+        if (message !== undefined) return message
+        if (left === 0) return undefined
+        await new Promise<void>(resolve => {
+          wake = resolve
+        })
+      }
+    }
+  }
+}

@@ -1,0 +1,36 @@
+/** What dispatch and the methods work with; wired once in `compose.ts`. */
+import type { Asked } from '../exchanges/asked.ts'
+import type { InFlight } from '../exchanges/in-flight.ts'
+import type { ResponseMode } from '../exchanges/run.ts'
+import type { RunningContext } from '../exchanges/running.ts'
+import type { Links } from '../links/links.ts'
+import type { Live, Sessions } from '../sessions/lifecycle.ts'
+import type { Client } from '../sessions/session.ts'
+import type { Channels } from './channel.ts'
+import type { Posts } from './posts.ts'
+
+export interface Context {
+  readonly sessions: Sessions
+  readonly links: Links
+  readonly asked: Asked
+  readonly inFlight: InFlight
+  readonly channels: Channels
+  readonly posts: Posts
+  readonly running: RunningContext
+  /** `sessions.mode`. */
+  readonly mode: 'required' | 'optional' | 'stateless'
+  /** `streams.response` and `streams.sseAfter` (milliseconds). */
+  readonly response: ResponseMode
+  readonly sseAfterMs: number
+  /** `protocolVersion.onMismatch`. */
+  readonly onMismatch: 'useSession' | 'reject'
+  /** `server.limits.depth`, `server.limits.batch`. */
+  readonly maxDepth: number
+  readonly maxBatch: number
+  /** Who the gateway is, for requests without a session. */
+  readonly self: Client
+  /** A session is open. */
+  readonly opened: (live: Live) => void
+  /** No new work is taken any more. */
+  readonly draining: () => boolean
+}

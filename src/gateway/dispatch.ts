@@ -1,0 +1,278 @@
+/** The way of one HTTP request of the legacy era: session, version, batch rule, then a table of methods (decisions: "Order of checks"). */
+import { GatewayError } from '../errors.ts'
+import { begin, type ResponseMode } from '../exchanges/run.ts'
+import { Running } from '../exchanges/running.ts'
+import { type MessageSource, merged, single } from '../exchanges/source.ts'
+import { errorMessage, makeResult } from '../protocol/make.ts'
+import { isBatch, isError, line, type Message, read, stringParam, textMeta } from '../protocol/message.ts'
+import { assumedVersion, isModern, isVersion } from '../protocol/version.ts'
+import { type Live, Sessions, sessionHash } from '../sessions/lifecycle.ts'
+import { channelStream, parseEventId } from '../streams/event-id.ts'
+import { facts } from '../telemetry/events.ts'
+import type { Answer } from './answer.ts'
+import { checkBatch } from './batch.ts'
+import type { Context } from './context.ts'
+import { initialize } from './methods/initialize.ts'
+import { setLevel } from './methods/set-level.ts'
+import { subscribe, unsubscribe } from './methods/subscriptions.ts'
+import { notified } from './notifications.ts'
+import type { Incoming, IncomingGet, IncomingPost, Note } from './request.ts'
+
+type Method = (request: Message, live: Live, incoming: Incoming, context: Context) => MessageSource
+
+/** Requests that the gateway answers, or has a part in; every other one goes to the backend. */
+const methods: Readonly<Record<string, Method>> = {
+  ping: request => single(makeResult(request.id!, {})),
+  initialize: request => single(errorMessage(new GatewayError('invalid', 'initialize stands alone'), request.id)),
+  'logging/setLevel': (request, live, { route }, context) => single(setLevel(request, live, route.backend, context)),
+  'resources/subscribe': (request, live, { route }, context) => subscribe(request, live, route.backend, context),
+  'resources/unsubscribe': (request, live, { route }, context) => unsubscribe(request, live, route.backend, context)
+}
+
+export class Dispatch {
+  readonly #context: Context
+
+  constructor(context: Context) {
+    this.#context = context
+  }
+
+  /** Rejects with the GatewayError of a refusal. */
+  async post(incoming: IncomingPost): Promise<Answer> {
+    if (this.#context.draining()) throw shuttingDown()
+    const body = read(incoming.body, this.#context.maxDepth)
+    if (isBatch(body)) return this.#batch(body.elements, incoming)
+    noteOf(body, incoming.note)
+    refuseModern(body, incoming)
+    if (body.method === 'initialize') return this.#initialize(body, incoming)
+    const id = body.kind === 'request' ? body.id : undefined
+    const live = await this.#session(incoming, id)
+    this.#checkVersion(live, incoming, id)
+    if (body.kind === 'request')
+      return this.#answer([this.#source(body, live, incoming)], [body.id!], live, incoming, false)
+    await this.#oneWay(body, live)
+    return this.#finished(live, accepted)
+  }
+
+  async get(incoming: IncomingGet): Promise<Answer> {
+    refuseModernMethod(incoming)
+    if (incoming.session === undefined) throw noStream()
+    const live = await this.#known(incoming)
+    this.#checkVersion(live, incoming, undefined)
+    if (this.#context.draining()) throw shuttingDown()
+    const { channels, posts } = this.#context
+    if (incoming.lastEventId === undefined) return { kind: 'stream', run: await channels.open(live, undefined) }
+    const cursor = parseEventId(incoming.lastEventId)
+    if (cursor === undefined) throw new GatewayError('cursor', 'no such event was given to this session')
+    if (cursor.stream !== channelStream(live.record.id))
+      return { kind: 'stream', run: await posts.resume(live, cursor) }
+    return { kind: 'stream', run: await channels.open(live, cursor.number) }
+  }
+
+  async delete(incoming: Incoming): Promise<Answer> {
+    refuseModernMethod(incoming)
+    if (incoming.session === undefined) throw new GatewayError('session_required', 'Mcp-Session-Id is missing')
+    const live = await this.#known(incoming)
+    this.#checkVersion(live, incoming, undefined)
+    await this.#context.sessions.close(live, 'deleted')
+    return { kind: 'deleted' }
+  }
+
+  async #initialize(request: Message, incoming: IncomingPost): Promise<Answer> {
+    if (request.kind !== 'request') throw new GatewayError('invalid', 'initialize is a request: it needs an id')
+    const { response, session } = await initialize(request, incoming, this.#context)
+    noteOutcome(response, incoming.note)
+    if (incoming.accepts.json) return { kind: 'message', body: response, session }
+    return {
+      kind: 'stream',
+      session,
+      run: reader => {
+        void reader.push(undefined, line(response))
+        reader.end()
+      }
+    }
+  }
+
+  async #batch(elements: readonly (Message | GatewayError)[], incoming: IncomingPost): Promise<Answer> {
+    for (const element of elements) if (!(element instanceof GatewayError)) refuseModern(element, incoming)
+    const live = await this.#session(incoming, undefined)
+    this.#checkVersion(live, incoming, undefined)
+    incoming.note.method = 'batch'
+    checkBatch(elements, live.record.client.version, this.#context.maxBatch)
+    const sources: MessageSource[] = []
+    const ids: string[] = []
+    for (const element of elements) {
+      if (element instanceof GatewayError) {
+        sources.push(single(errorMessage(element)))
+      } else if (element.kind === 'request') {
+        sources.push(this.#source(element, live, incoming))
+        ids.push(element.id!)
+      } else if (element.kind === 'notification') {
+        await notified(element, live, this.#context)
+      } else if (this.#context.asked.answer(element, live) !== 'forwarded') {
+        facts.drop.publish({ reason: 'late_answer' })
+      }
+    }
+    if (sources.length === 0) return this.#finished(live, accepted)
+    return this.#answer(sources, ids, live, incoming, true)
+  }
+
+  #source(request: Message, live: Live, incoming: IncomingPost): MessageSource {
+    const method = Object.hasOwn(methods, request.method!) ? methods[request.method!] : undefined
+    if (method !== undefined) return method(request, live, incoming, this.#context)
+    if (request.method!.startsWith('notifications/')) {
+      return single(errorMessage(new GatewayError('method', 'a notification has no id'), request.id))
+    }
+    incoming.note.backend = incoming.route.backend.name
+    const running = new Running(live, incoming.route.backend, request, this.#context.running)
+    running.streamable = !live.ephemeral && this.#mode(incoming) !== 'json'
+    return running
+  }
+
+  async #answer(
+    sources: MessageSource[],
+    ids: string[],
+    live: Live,
+    incoming: IncomingPost,
+    batch: boolean
+  ): Promise<Answer> {
+    const source = sources.length === 1 ? sources[0]! : merged(sources)
+    const begun = await begin(source, this.#mode(incoming), this.#context.sseAfterMs)
+    if (begun.kind === 'open') {
+      incoming.note.outcome = 'ok'
+      return { kind: 'stream', run: reader => this.#stream(live, begun.rest, ids, reader) }
+    }
+    const { responses } = begun
+    for (const response of responses) noteOutcome(response, incoming.note)
+    if (responses.length === 0) {
+      incoming.note.outcome = 'cancelled'
+      return this.#finished(live, { kind: 'stream', run: reader => reader.end() })
+    }
+    return this.#finished(live, { kind: 'message', body: batch ? responses : responses[0]! })
+  }
+
+  #stream(
+    live: Live,
+    source: MessageSource,
+    ids: readonly string[],
+    reader: Parameters<Context['posts']['run']>[3]
+  ): void {
+    this.#context.posts.run(live, source, ids, reader, () => void this.#finished(live, undefined))
+  }
+
+  /** One request without a session is over: so is its upstream session. */
+  #finished<T>(live: Live, answer: T): T {
+    if (live.ephemeral) {
+      this.#context.links.release(live).catch((error: unknown) => {
+        facts.notice.publish({ level: 'warn', text: 'an upstream session was not closed', error })
+      })
+    }
+    return answer
+  }
+
+  async #oneWay(message: Message, live: Live): Promise<void> {
+    if (message.kind === 'notification') {
+      await notified(message, live, this.#context)
+      return
+    }
+    const outcome = this.#context.asked.answer(message, live)
+    if (outcome === 'unknown') throw new GatewayError('not_asked', 'the response answers no request of this session')
+    if (outcome === 'late') facts.drop.publish({ reason: 'late_answer' })
+  }
+
+  #mode({ accepts }: IncomingPost): ResponseMode {
+    if (!accepts.sse) return 'json'
+    if (!accepts.json) return 'sse'
+    return this.#context.response
+  }
+
+  /** The session of the request, or, where the mode allows it, one for this request alone. */
+  async #session(incoming: IncomingPost, id: string | undefined): Promise<Live> {
+    const { mode, sessions, self } = this.#context
+    if (incoming.session !== undefined) return this.#known(incoming, id)
+    if (mode === 'required') {
+      throw new GatewayError(
+        'session_required',
+        'Mcp-Session-Id is missing: initialize first, then send the id that it gave',
+        { id }
+      )
+    }
+    if (incoming.version !== undefined) this.#checkServed(incoming, id)
+    const version = incoming.version ?? assumedVersion
+    return sessions.ephemeral({
+      id: Sessions.newId(),
+      revision: 0,
+      route: incoming.route.path,
+      principal: incoming.principal.key,
+      group: incoming.address,
+      client: { ...self, version },
+      operating: true,
+      subscriptions: [],
+      links: {}
+    })
+  }
+
+  async #known(incoming: Incoming, id?: string): Promise<Live> {
+    const live = await this.#context.sessions.get(incoming.session!, incoming.route.path, incoming.principal.key)
+    if (live === undefined) {
+      throw new GatewayError('session', 'the session is unknown or has expired: initialize again', { id })
+    }
+    if (facts.request.wanted) incoming.note.session = sessionHash(live.record.id)
+    incoming.note.version = live.record.client.version
+    return live
+  }
+
+  #checkVersion(live: Live, incoming: Incoming, id: string | undefined): void {
+    if (incoming.version === undefined || incoming.version === live.record.client.version) return
+    this.#checkServed(incoming, id)
+    facts.drop.publish({ reason: 'version_mismatch' })
+    if (this.#context.onMismatch === 'reject') {
+      throw new GatewayError('version', `the session speaks ${live.record.client.version}, not ${incoming.version}`, {
+        id
+      })
+    }
+  }
+
+  #checkServed({ version, route }: Incoming, id: string | undefined): void {
+    if (version !== undefined && isVersion(version) && route.versions.includes(version)) return
+    throw new GatewayError('version', `MCP-Protocol-Version must be one of ${route.versions.join(', ')}`, {
+      id,
+      data: { supported: [...route.versions].reverse() }
+    })
+  }
+}
+
+const accepted: Answer = { kind: 'accepted' }
+
+const shuttingDown = (): GatewayError =>
+  new GatewayError('shutdown', 'the gateway is shutting down', { headers: { 'retry-after': '5', connection: 'close' } })
+
+const noStream = (): GatewayError =>
+  new GatewayError('http_method', 'a GET opens the stream of a session: Mcp-Session-Id is missing', {
+    headers: { allow: 'POST' }
+  })
+
+const modernMeta = 'io.modelcontextprotocol/protocolVersion'
+
+/** This gateway serves the legacy era: the message names the versions, and no modern code, so that clients fall back. */
+function refuseModern(message: Message, { version, route }: IncomingPost): void {
+  const modern =
+    textMeta(message, modernMeta) !== undefined ||
+    (version !== undefined && isModern(version) && message.method !== 'initialize')
+  if (!modern) return
+  throw new GatewayError('invalid', `this endpoint serves ${route.versions.join(', ')}`, { id: message.id })
+}
+
+function refuseModernMethod({ version }: Incoming): void {
+  if (version === undefined || !isModern(version)) return
+  throw new GatewayError('http_method', 'this revision has POST alone', { headers: { allow: 'POST' } })
+}
+
+function noteOf(message: Message, note: Note): void {
+  note.method = message.method ?? 'response'
+  if (message.method === 'tools/call' || message.method === 'prompts/get') note.name = stringParam(message, 'name')
+  note.outcome = message.kind === 'request' ? 'ok' : 'accepted'
+}
+
+function noteOutcome(response: Message, note: Note): void {
+  if (isError(response)) note.outcome = 'rpc_error'
+}

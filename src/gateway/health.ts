@@ -1,0 +1,35 @@
+/** What is known of each backend, from what its kind reports. */
+import type { Backend } from '../backends/backend.ts'
+import { facts } from '../telemetry/events.ts'
+
+export interface BackendHealth {
+  readonly name: string
+  /** `unknown` until somebody used it. */
+  readonly state: 'unknown' | 'up' | 'down'
+  readonly lastError?: string
+}
+
+export class Health {
+  readonly #states = new Map<string, BackendHealth>()
+  readonly #unsubscribe: () => void
+
+  constructor(backends: Iterable<Backend>) {
+    for (const { name } of backends) this.#states.set(name, { name, state: 'unknown' })
+    this.#unsubscribe = facts.backend.subscribe(({ backend, up, reason }) => {
+      if (!this.#states.has(backend)) return
+      this.#states.set(backend, {
+        name: backend,
+        state: up ? 'up' : 'down',
+        ...(up || reason === undefined ? {} : { lastError: reason })
+      })
+    })
+  }
+
+  all(): Iterable<BackendHealth> {
+    return this.#states.values()
+  }
+
+  close(): void {
+    this.#unsubscribe()
+  }
+}

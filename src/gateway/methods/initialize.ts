@@ -1,0 +1,132 @@
+/**
+ * `initialize`: the version is the gateway's own answer, the rest is what the backend says (basic/lifecycle,
+ * "Initialization"; R1-R7, R14). A session is made only when the backend's handshake succeeded.
+ */
+import type { Server } from '../../backends/backend.ts'
+import { GatewayError, toGatewayError } from '../../errors.ts'
+import { withMember } from '../../protocol/edit.ts'
+import { errorMessage } from '../../protocol/make.ts'
+import { bytes, type Message, readMessage, stringParam, textParam } from '../../protocol/message.ts'
+import { scan } from '../../protocol/scan.ts'
+import { hasTasks, isModern } from '../../protocol/version.ts'
+import { Sessions, sessionHash } from '../../sessions/lifecycle.ts'
+import type { Client, SessionId, SessionRecord } from '../../sessions/session.ts'
+import type { Context } from '../context.ts'
+import type { Incoming } from '../request.ts'
+import { newest, type Route } from '../route.ts'
+
+export interface Initialized {
+  readonly response: Message
+  /** The id to give to the client; undefined when none was made. */
+  readonly session: SessionId | undefined
+}
+
+/** Throws a GatewayError for what is refused by status; a backend that fails is an error response. */
+export async function initialize(request: Message, incoming: Incoming, context: Context): Promise<Initialized> {
+  const { route } = incoming
+  const client = clientOf(request, route)
+  refuseMixedEras(request, incoming)
+  await refuseLive(request, incoming, context)
+  const record = recordOf(client, incoming)
+  incoming.note.version = client.version
+  incoming.note.backend = route.backend.name
+  const { sessions, links } = context
+  if (context.mode === 'stateless') {
+    const live = sessions.ephemeral(record)
+    try {
+      const link = await links.get(live, route.backend)
+      return { response: resultOf(request, link.server, client.version, route), session: undefined }
+    } catch (error) {
+      return { response: errorMessage(toGatewayError(error), request.id), session: undefined }
+    } finally {
+      await links.release(live)
+    }
+  }
+  const live = await sessions.create(record).catch(error => {
+    throw error instanceof GatewayError ? error.withId(request.id) : error
+  })
+  try {
+    const link = await links.get(live, route.backend)
+    const response = resultOf(request, link.server, client.version, route)
+    incoming.note.session = sessionHash(record.id)
+    context.opened(live)
+    return { response, session: record.id }
+  } catch (error) {
+    await sessions.close(live, 'refused')
+    return { response: errorMessage(toGatewayError(error), request.id), session: undefined }
+  }
+}
+
+function clientOf(request: Message, route: Route): Client {
+  const asked = stringParam(request, 'protocolVersion')
+  if (asked === undefined) {
+    throw new GatewayError('params', 'params.protocolVersion must be a string', { id: request.id })
+  }
+  const capabilities = textParam(request, 'capabilities') ?? '{}'
+  const info = textParam(request, 'clientInfo') ?? '{"name":"unknown","version":"0"}'
+  for (const [name, text] of Object.entries({ capabilities, clientInfo: info })) {
+    if (!text.startsWith('{')) throw new GatewayError('params', `params.${name} must be an object`, { id: request.id })
+  }
+  return { version: route.versions.includes(asked) ? asked : newest(route), capabilities, info }
+}
+
+/** A modern version in the header and a legacy one in the body cannot both be meant. */
+function refuseMixedEras(request: Message, { version }: Incoming): void {
+  const asked = stringParam(request, 'protocolVersion')!
+  if (version === undefined || !isModern(version) || isModern(asked)) return
+  throw new GatewayError('mismatch', `MCP-Protocol-Version is ${version}, params.protocolVersion is ${asked}`, {
+    id: request.id
+  })
+}
+
+/** A stale id is no hindrance: some clients send it along (R14). */
+async function refuseLive(request: Message, incoming: Incoming, { sessions }: Context): Promise<void> {
+  if (incoming.session === undefined) return
+  if ((await sessions.get(incoming.session, incoming.route.path, incoming.principal.key)) === undefined) return
+  throw new GatewayError('invalid', 'the session is initialized already', { id: request.id })
+}
+
+const recordOf = (client: Client, { route, principal, address }: Incoming): SessionRecord => ({
+  id: Sessions.newId(),
+  revision: 0,
+  route: route.path,
+  principal: principal.key,
+  group: principal.subject === undefined ? address : principal.key,
+  client,
+  operating: false,
+  subscriptions: [],
+  links: {}
+})
+
+/** The backend's InitializeResult with the version of this leg; members that it forgot are added (R194). */
+function resultOf(request: Message, server: Server, version: string, route: Route): Message {
+  let result = messageLike(server.result)
+  result = withMember(result, 'protocolVersion', JSON.stringify(version))
+  const { keys } = result.scanned.top
+  if (!keys.includes('serverInfo')) {
+    result = withMember(result, 'serverInfo', JSON.stringify({ name: route.backend.name, version: '0' }))
+  }
+  const capabilities = capabilitiesFor(server, version)
+  if (capabilities !== undefined || !keys.includes('capabilities')) {
+    result = withMember(result, 'capabilities', JSON.stringify(capabilities ?? {}))
+  }
+  return readMessage(Buffer.from(`{"jsonrpc":"2.0","id":${request.id},"result":${bytes(result)}}`), anyDepth)
+}
+
+/** A backend's result was bounded when it came in. */
+const anyDepth = 2_000
+
+/** An object that is no message, for the edits that messages have. */
+function messageLike(text: string): Message {
+  const source = Buffer.from(text)
+  const found = scan(source, anyDepth)
+  if (found.kind !== 'object') throw new GatewayError('backend_invalid', 'the backend sent no InitializeResult')
+  return { kind: 'response', id: undefined, method: undefined, source, scanned: found.object, edits: [] }
+}
+
+/** Undefined when they pass as they are: `tasks` is not told to clients whose revision has none. */
+function capabilitiesFor(server: Server, version: string): Record<string, unknown> | undefined {
+  if (hasTasks(version) || server.capabilities.tasks === undefined) return undefined
+  const { tasks: _, ...rest } = server.capabilities
+  return rest
+}

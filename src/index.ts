@@ -1,0 +1,4 @@
+/** Public interface of the package. */
+export { createGateway, type Gateway, type Notification } from './compose.ts'
+export type { Config } from './config/config.ts'
+export { type ErrorCode, GatewayError } from './errors.ts'

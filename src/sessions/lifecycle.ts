@@ -1,0 +1,177 @@
+/** Sessions as one instance sees them: made, found, changed, ended, expired (basic/transports, "Session Management"). */
+import { createHash, randomBytes } from 'node:crypto'
+import { GatewayError } from '../errors.ts'
+import { facts } from '../telemetry/events.ts'
+import type { Caps, SessionId, SessionRecord, SessionStore } from './session.ts'
+
+/** What this instance knows of a session that it has seen. */
+export interface Live {
+  record: SessionRecord
+  /** Milliseconds of the clock. */
+  readonly opened: number
+  seen: number
+  /** Open streams and calls in flight: while there are any the session is not idle. */
+  busy: number
+  closed: boolean
+  /** Not in the store: one request without a session. */
+  readonly ephemeral: boolean
+}
+
+export type CloseReason = 'deleted' | 'expired' | 'refused' | 'shutdown'
+export type OnClosed = (live: Live, reason: CloseReason) => void
+
+export interface LifecycleOptions {
+  readonly store: SessionStore
+  readonly idleMs: number
+  readonly caps: Caps
+  readonly now?: () => number
+}
+
+/** How often records that lose a compare-and-set are tried again. */
+const attempts = 20
+
+export class Sessions {
+  readonly #store: SessionStore
+  readonly #idleMs: number
+  readonly #caps: Caps
+  readonly #now: () => number
+  readonly #live = new Map<SessionId, Live>()
+  readonly #listeners: OnClosed[] = []
+  readonly #sweeper: NodeJS.Timeout
+  #sweeping = false
+
+  constructor(options: LifecycleOptions) {
+    this.#store = options.store
+    this.#idleMs = options.idleMs
+    this.#caps = options.caps
+    this.#now = options.now ?? Date.now
+    const every = Math.max(50, Math.min(30_000, options.idleMs / 3))
+    this.#sweeper = setInterval(() => void this.sweep(), every)
+    this.#sweeper.unref()
+  }
+
+  onClosed(listener: OnClosed): void {
+    this.#listeners.push(listener)
+  }
+
+  /** 192 bits from the system's generator, base64url. */
+  static newId(): SessionId {
+    return randomBytes(24).toString('base64url')
+  }
+
+  /** Throws GatewayError `full` (503, Retry-After) when a cap is reached. */
+  async create(record: SessionRecord): Promise<Live> {
+    const outcome = await this.#store.create(record, this.#idleMs, this.#caps)
+    if (outcome !== 'created') {
+      const text = outcome === 'full' ? 'too many sessions are open' : 'too many sessions of this caller are open'
+      throw new GatewayError('full', text, { headers: { 'retry-after': '30' } })
+    }
+    return this.#adopt(record)
+  }
+
+  /** A session for one request that has none; never in the store. `close` it afterwards. */
+  ephemeral(record: SessionRecord): Live {
+    const now = this.#now()
+    return { record, opened: now, seen: now, busy: 0, closed: false, ephemeral: true }
+  }
+
+  /** The session, when it exists on this route for this principal. One store operation. */
+  async get(id: SessionId, route: string, principal: string): Promise<Live | undefined> {
+    const record = await this.#store.get(id, this.#idleMs)
+    if (record === undefined) {
+      const live = this.#live.get(id)
+      if (live !== undefined) this.#forget(live, 'expired')
+      return undefined
+    }
+    if (record.route !== route || record.principal !== principal) return undefined
+    const live = this.#live.get(id)
+    if (live === undefined) return this.#adopt(record)
+    live.record = record
+    live.seen = this.#now()
+    return live
+  }
+
+  /** The session as this instance has it, without a look at the store. */
+  local(id: SessionId): Live | undefined {
+    return this.#live.get(id)
+  }
+
+  *locals(): Iterable<Live> {
+    yield* this.#live.values()
+  }
+
+  list(route: string): AsyncIterable<SessionRecord> {
+    return this.#store.list(route)
+  }
+
+  count(): Promise<number> {
+    return this.#store.count()
+  }
+
+  /** Changes the record; `change` may run several times. False when the session is gone. */
+  async update(live: Live, change: (record: SessionRecord) => Partial<SessionRecord>): Promise<boolean> {
+    if (live.ephemeral) {
+      live.record = { ...live.record, ...change(live.record) }
+      return true
+    }
+    for (let i = 0; i < attempts; i++) {
+      const previous = live.record
+      const next = { ...previous, ...change(previous), revision: previous.revision + 1 }
+      if (await this.#store.replace(previous, next)) {
+        live.record = next
+        return true
+      }
+      const now = await this.#store.get(live.record.id, this.#idleMs)
+      if (now === undefined) return false
+      live.record = now
+    }
+    throw new GatewayError('internal', 'the session record changes too often')
+  }
+
+  async close(live: Live, reason: CloseReason): Promise<void> {
+    this.#forget(live, reason)
+    if (!live.ephemeral) await this.#store.delete(live.record.id)
+  }
+
+  /** Ends what is left of sessions that the store no longer has; keeps those that are in use. */
+  async sweep(): Promise<void> {
+    if (this.#sweeping) return
+    this.#sweeping = true
+    try {
+      for (const live of this.#live.values()) {
+        if (live.seen + this.#idleMs / 2 > this.#now()) continue
+        if (live.busy > 0) {
+          live.seen = this.#now()
+          await this.#store.get(live.record.id, this.#idleMs)
+        } else if (!(await this.#store.has(live.record.id))) {
+          this.#forget(live, 'expired')
+        }
+      }
+    } catch (error) {
+      facts.notice.publish({ level: 'warn', text: 'the session store does not answer', error })
+    } finally {
+      this.#sweeping = false
+    }
+  }
+
+  stop(): void {
+    clearInterval(this.#sweeper)
+  }
+
+  #adopt(record: SessionRecord): Live {
+    const now = this.#now()
+    const live: Live = { record, opened: now, seen: now, busy: 0, closed: false, ephemeral: false }
+    this.#live.set(record.id, live)
+    return live
+  }
+
+  #forget(live: Live, reason: CloseReason): void {
+    if (live.closed) return
+    live.closed = true
+    this.#live.delete(live.record.id)
+    for (const listener of this.#listeners) listener(live, reason)
+  }
+}
+
+/** What logs show of a session id. */
+export const sessionHash = (id: SessionId): string => createHash('sha256').update(id).digest('hex').slice(0, 12)

@@ -1,0 +1,80 @@
+/**
+ * Write side of a stream: what an exchange says is appended to the log before anybody reads it. A log that fails never
+ * stops a call: from then on messages go to the reader that is there, without an id.
+ */
+import { facts } from '../telemetry/events.ts'
+import type { Follower } from './follow.ts'
+import type { AppendOptions, Writer } from './stream-log.ts'
+
+/** One message on its way into a stream. */
+export interface Outgoing extends AppendOptions {
+  /** JSON text on one line. Kept by the log: no slice of a larger buffer. */
+  readonly data: Uint8Array
+}
+
+/** Where the messages come from. Undefined: nothing follows. Never rejects. */
+export interface Source {
+  next(): Promise<Outgoing | undefined>
+}
+
+export class Pump {
+  readonly #source: Source
+  readonly #behind: number
+  #writer: Writer | undefined
+  #follower: Follower | undefined
+  #last = 0
+
+  /** `behind`: how many messages the reader may lag before the source is not asked for more. Without a writer nothing is logged. */
+  constructor(source: Source, writer: Writer | undefined, behind: number) {
+    this.#source = source
+    this.#writer = writer
+    this.#behind = behind
+  }
+
+  /** The connection that reads along on this instance. Returns the one before. */
+  attach(follower: Follower): Follower | undefined {
+    const previous = this.#follower
+    this.#follower = follower
+    if (this.#writer === undefined) follower.unlog()
+    return previous
+  }
+
+  /** Runs until the source has nothing more. Never rejects. */
+  async run(): Promise<void> {
+    for (;;) {
+      const outgoing = await this.#source.next()
+      if (outgoing === undefined) break
+      await this.#write(outgoing)
+      await this.#follower?.behind(this.#last, this.#behind)
+    }
+    try {
+      await this.#writer?.end()
+    } catch (error) {
+      this.#logFailed(error)
+    }
+    this.#follower?.bypassEnd()
+  }
+
+  async #write(outgoing: Outgoing): Promise<void> {
+    if (this.#writer !== undefined) {
+      try {
+        this.#last = await this.#writer.append(outgoing.data, outgoing)
+        return
+      } catch (error) {
+        this.#logFailed(error)
+      }
+    }
+    this.#follower?.bypass(outgoing.data)
+  }
+
+  #logFailed(error: unknown): void {
+    this.#writer = undefined
+    this.#follower?.unlog()
+    facts.drop.publish({ reason: 'log_failed' })
+    facts.notice.publish({
+      level: 'warn',
+      text: 'a stream cannot be written to the log and goes on without ids',
+      error
+    })
+  }
+}
