@@ -67,7 +67,9 @@ export class Posts {
     const pump = new Pump(outgoing(source), writer, this.#options.behind)
     this.#pumps.set(stream, pump)
     source.onCloseStream?.(() => this.#closeNow(stream))
-    void this.#read(key, 0, reader, writer !== undefined && hasPriming(live.record.client.version))
+    const primed = writer !== undefined && hasPriming(live.record.client.version)
+    void this.#read(key, 0, reader, primed)
+    if (primed) this.#closeLater(stream, reader)
     await pump.run()
     this.#pumps.delete(stream)
   }
@@ -128,7 +130,6 @@ export class Posts {
       if (this.#reading.get(key.stream)?.reader === reader) this.#reading.delete(key.stream)
     })
     this.#pumps.get(key.stream)?.attach(follower)
-    if (primed) this.#closeLater(key.stream, reader)
     await follower.start()
   }
 
