@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers'
 import type { Warn } from './annotations.ts'
 import type { Meta } from './content.ts'
 import type { HandlerDefinition } from './define.ts'
-import type { AnyPrompt, AnyTool, Handler, ListKind } from './handler.ts'
+import type { AnyPrompt, AnyTool, Handler, Listener, ListKind } from './handler.ts'
 import { listedPrompt, listedResource, listedTemplate, listedTool } from './listed.ts'
 import type { ResourceDefinition, ResourceTemplateDefinition } from './resource.ts'
 import { parseTemplate, type UriTemplate } from './uri-template.ts'
@@ -32,7 +32,7 @@ export class Catalog {
   readonly #report: Report
   /** Definition to what was made of it: a change of one makes the others not anew. */
   readonly #made = new WeakMap<object, object | 'refused'>()
-  readonly #listeners = new Set<(kind: ListKind) => void>()
+  readonly #listener: Listener
   readonly #unsubscribe: readonly (() => void)[]
   readonly #changedKinds = new Set<ListKind>()
   #tools: ReadonlyMap<string, Tool> | undefined
@@ -40,10 +40,13 @@ export class Catalog {
   #templates: ReadonlyMap<string, Template> | undefined
   #prompts: ReadonlyMap<string, Prompt> | undefined
 
-  constructor(handlers: readonly Handler[], report: Report) {
+  /** `changed` is told once for each kind, however much of it changed at once. */
+  constructor(handlers: readonly Handler[], report: Report, listener: Listener) {
     this.#handlers = handlers
     this.#report = report
-    this.#unsubscribe = handlers.map(handler => handler.onChange(kind => this.#changed(kind)))
+    this.#listener = listener
+    const own = { ...listener, changed: (kind: ListKind) => this.#changed(kind) }
+    this.#unsubscribe = handlers.map(handler => handler.listen(own))
   }
 
   get definitions(): readonly HandlerDefinition[] {
@@ -92,17 +95,8 @@ export class Catalog {
     return this.#prompts
   }
 
-  /** Once for each kind, however much of it changed at once. Returns what ends it. The listener must not throw. */
-  onChange(listener: (kind: ListKind) => void): () => void {
-    this.#listeners.add(listener)
-    return () => {
-      this.#listeners.delete(listener)
-    }
-  }
-
   close(): void {
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
-    this.#listeners.clear()
   }
 
   #changed(kind: ListKind): void {
@@ -116,7 +110,7 @@ export class Catalog {
   #tell(): void {
     const kinds = [...this.#changedKinds]
     this.#changedKinds.clear()
-    for (const kind of kinds) for (const listener of this.#listeners) listener(kind)
+    for (const kind of kinds) this.#listener.changed(kind)
   }
 
   #collect<D extends object, S extends object>(

@@ -13,8 +13,8 @@ export type Log = { readonly [Level in LogLevel]: (data: unknown) => Promise<voi
 ) => Promise<void>)
 
 export interface ElicitOptions {
-  /** Names the question, so that its answer is found again when the call is repeated. Default: its number. */
-  readonly key?: string
+  /** Throw when the user's answer is unlike the schema; otherwise it is logged and given as it came. */
+  readonly strict?: boolean
 }
 
 /** `content` is there when the user accepted a form. */
@@ -108,8 +108,7 @@ export interface Context {
    */
   readonly elicitUrl: (
     message: string,
-    url: string,
-    options?: ElicitOptions
+    url: string
   ) => Promise<{ readonly action: 'accept' | 'decline' | 'cancel'; readonly done: () => void }>
   /** Asks the model of the client. Throws when it has none to offer. */
   readonly sample: (options: SampleOptions) => Promise<SampleResult>
@@ -124,6 +123,8 @@ export interface Context {
   readonly meta: Meta
   /** Tells every session that subscribed to this URI, or to a part of its path, that it changed. */
   readonly notifyResourceUpdated: (uri: string) => void
+  /** Tells every session of this backend: `notifications/<name>` and its params. */
+  readonly broadcast: (method: `notifications/${string}`, params?: Readonly<Record<string, unknown>>) => void
   /** Lets go of the client's connection now; it comes back for the rest of the call (basic/transports, 2025-11-25). */
   readonly closeStream: () => void
 }

@@ -37,7 +37,7 @@ export async function discover(path: string, name: string): Promise<Found> {
       const things = exportsOf((await import(pathToFileURL(file).href)) as Record<string, unknown>)
       if (things.length === 0) throw new Error('it exports no handler, tool, resource or prompt')
       for (const thing of things) {
-        if (thing instanceof Handler) handlers.push(thing)
+        if (isHandler(thing)) handlers.push(thing)
         else {
           add(single, thing)
           singles++
@@ -78,13 +78,17 @@ function exportsOf({ default: main, ...others }: Record<string, unknown>): objec
 /** The thing itself, made when it is a class; undefined when it is none of ours. */
 function made(exported: unknown): object | undefined {
   const thing = isClass(exported) ? new exported() : exported
-  if (thing instanceof Handler) return thing
   if (typeof thing !== 'object' || thing === null) return undefined
-  if (kindOf(thing) !== undefined) return thing
+  if (isHandler(thing) || kindOf(thing) !== undefined) return thing
   const { name, tools, resources, resourceTemplates, prompts } = thing as Record<string, unknown>
   if (typeof name !== 'string' || !(tools ?? resources ?? resourceTemplates ?? prompts)) return undefined
   return new Handler(thing as { name: string })
 }
+
+/** By its shape: it may be made by a copy of this package of its own. */
+const isHandler = (thing: object): thing is Handler =>
+  thing instanceof Handler ||
+  (typeof (thing as Handler).listen === 'function' && (thing as Handler).tools?.constructor?.name === 'Map')
 
 const isClass = (value: unknown): value is new () => unknown =>
   typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value))

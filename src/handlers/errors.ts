@@ -1,3 +1,6 @@
+/**
+ * The errors that mean something. They are told by name: handlers may come with a copy of this package of their own.
+ */
 import type { ContentBlock } from './content.ts'
 
 /**
@@ -36,3 +39,8 @@ export class ClientError extends Error {
     this.data = data
   }
 }
+
+export const isToolError = (error: unknown): error is ToolError => error instanceof Error && error.name === 'ToolError'
+
+export const isProtocolError = (error: unknown): error is ProtocolError =>
+  error instanceof Error && error.name === 'ProtocolError'

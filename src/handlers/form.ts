@@ -1,6 +1,6 @@
 /** Forms of `elicitation/create`: flat objects of primitive fields (client/elicitation, "Requested Schema"). */
 import { isStandard, type JsonSchema, type Schema } from './schema.ts'
-import { jsonOf } from './validate.ts'
+import { type Checked, checkedOf, jsonOf } from './validate.ts'
 
 type Field = Readonly<Record<string, unknown>>
 type Choice = { readonly const: string; readonly title: string }
@@ -70,8 +70,16 @@ const areChoices = (value: unknown): value is Choice[] =>
   value.length > 0 &&
   value.every(item => typeof item?.const === 'string' && typeof item.title === 'string')
 
-/** What is unlike the form in an accepted answer, one line each. Sizes and formats are the client's to check. */
-export function answerProblems(form: JsonSchema, content: unknown): string[] {
+/** An accepted answer. A Standard Schema's defaults and transforms are in the value. */
+export async function checkAnswer(schema: Schema, form: JsonSchema, content: unknown): Promise<Checked> {
+  const given = content ?? {}
+  if (isStandard(schema)) return checkedOf(await schema['~standard'].validate(given))
+  const problems = answerProblems(form, given)
+  return problems.length === 0 ? { ok: true, value: given } : { ok: false, problems }
+}
+
+/** What is unlike the form, one line each. Lengths and formats are the client's to check. */
+function answerProblems(form: JsonSchema, content: unknown): string[] {
   if (typeof content !== 'object' || content === null || Array.isArray(content)) return ['the answer is no object']
   const answer = content as Record<string, unknown>
   const fields = form.properties as Record<string, Field>

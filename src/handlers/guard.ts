@@ -21,7 +21,7 @@ export function guarded<T>(run: () => T): T | undefined {
   }
 }
 
-const risky = new Set(['pattern', 'patternProperties', 'uniqueItems', '$ref', '$dynamicRef', '$recursiveRef'])
+const risky = new Set(['patternProperties', '$ref', '$dynamicRef', '$recursiveRef'])
 
 /** Whether the time of a check can grow faster than the value: patterns, pairwise comparison, references. */
 export const isRisky = (schema: JsonSchema): boolean => mentions(schema)
@@ -29,4 +29,16 @@ export const isRisky = (schema: JsonSchema): boolean => mentions(schema)
 const mentions = (value: unknown): boolean =>
   typeof value === 'object' &&
   value !== null &&
-  Object.entries(value).some(([key, member]) => (risky.has(key) && member !== false) || mentions(member))
+  Object.entries(value).some(
+    ([key, member]) =>
+      risky.has(key) ||
+      (key === 'uniqueItems' && member === true) ||
+      (key === 'pattern' && typeof member === 'string' && !isLinear(member)) ||
+      mentions(member)
+  )
+
+/** A pattern without repetition, or anchored with one and no alternatives: `^[a-z0-9-]+$`. */
+function isLinear(pattern: string): boolean {
+  const repetitions = pattern.match(/[*+]|\{\d+,\d*\}/g)?.length ?? 0
+  return repetitions === 0 || (repetitions === 1 && pattern.startsWith('^') && !/[|()]/.test(pattern))
+}

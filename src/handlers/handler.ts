@@ -14,6 +14,13 @@ export type AnyPrompt = PromptDefinition<any>
 /** A thing, or the class that makes it. */
 export type OrClass<T> = T | (new () => T)
 
+/** Who serves a handler. */
+export interface Listener {
+  changed(kind: ListKind): void
+  updated(uri: string): void
+  broadcast(method: string, params: Readonly<Record<string, unknown>> | undefined): void
+}
+
 /** A definition that can change while it is served: sessions are told (`list_changed`). The later of two with one name wins. */
 export class Handler {
   readonly definition: HandlerDefinition
@@ -21,7 +28,7 @@ export class Handler {
   readonly resources = new Map<string, ResourceDefinition>()
   readonly resourceTemplates = new Map<string, ResourceTemplateDefinition>()
   readonly prompts = new Map<string, AnyPrompt>()
-  readonly #listeners = new Set<(kind: ListKind) => void>()
+  readonly #listeners = new Set<Listener>()
 
   constructor(definition: HandlerDefinition) {
     this.definition = definition
@@ -68,8 +75,18 @@ export class Handler {
     return this.#remove(this.prompts, name, 'prompts')
   }
 
+  /** Tells every session that subscribed to this URI, or to a part of its path, that it changed. */
+  notifyResourceUpdated(uri: string): void {
+    for (const { updated } of this.#listeners) updated(uri)
+  }
+
+  /** Tells every session. */
+  broadcast(method: `notifications/${string}`, params?: Readonly<Record<string, unknown>>): void {
+    for (const { broadcast } of this.#listeners) broadcast(method, params)
+  }
+
   /** Returns what ends it. The listener must not throw. */
-  onChange(listener: (kind: ListKind) => void): () => void {
+  listen(listener: Listener): () => void {
     this.#listeners.add(listener)
     return () => {
       this.#listeners.delete(listener)
@@ -90,7 +107,7 @@ export class Handler {
   }
 
   #changed(kind: ListKind): void {
-    for (const listener of this.#listeners) listener(kind)
+    for (const { changed } of this.#listeners) changed(kind)
   }
 }
 

@@ -31,16 +31,20 @@ export function compile(schema: Schema, side: 'input' | 'output'): Validator {
 
 function standard(schema: StandardSchema, side: 'input' | 'output'): Validator {
   const json = bounded(jsonOf(schema, side))
+  const validate = (value: unknown) => schema['~standard'].validate(value)
+  const run = isRisky(json) ? (value: unknown) => guarded(() => validate(value)) ?? tooLong : validate
   return {
     json,
     check(value) {
-      const result = schema['~standard'].validate(value)
+      const result = run(value)
       return result instanceof Promise ? result.then(checkedOf) : checkedOf(result)
     }
   }
 }
 
-const checkedOf = (result: {
+const tooLong = { issues: [{ message: 'checking this value takes too long' }] }
+
+export const checkedOf = (result: {
   readonly value?: unknown
   readonly issues?: readonly StandardIssue[] | undefined
 }): Checked =>
@@ -79,7 +83,7 @@ function plain(schema: JsonSchema): Validator {
   if (!isRisky(json)) return { json, check }
   return {
     json,
-    check: value => guarded(() => check(value)) ?? { ok: false, problems: ['checking this value takes too long'] }
+    check: value => guarded(() => check(value)) ?? checkedOf(tooLong)
   }
 }
 

@@ -4,6 +4,8 @@ import { Catalog } from '../../handlers/catalog.ts'
 import type { HandlerDefinition } from '../../handlers/define.ts'
 import { discover } from '../../handlers/discover.ts'
 import { Handler } from '../../handlers/handler.ts'
+import { makeNotification } from '../../protocol/make.ts'
+import type { Message } from '../../protocol/message.ts'
 import { facts } from '../../telemetry/events.ts'
 import type { Backend, OpenOptions } from '../backend.ts'
 import { ModuleLink } from './link.ts'
@@ -18,6 +20,8 @@ export interface ModuleOptions {
   readonly handlers?: readonly Handler[]
   /** Refuse to start when anything cannot be served; otherwise it is reported and left out. */
   readonly strict?: boolean
+  /** Bytes that one answer may have. Default 32 MiB. */
+  readonly maxBytes?: number
 }
 
 export interface ModuleBackend extends Backend {
@@ -26,6 +30,7 @@ export interface ModuleBackend extends Backend {
 }
 
 const defaultPageSize = 100
+const defaultMaxBytes = 32 * 1024 * 1024
 /** Problems told; the same one is not told twice. */
 const maxWarnings = 1_000
 
@@ -55,10 +60,24 @@ export async function createModuleBackend(options: ModuleOptions): Promise<Modul
     warned.add(text)
     facts.notice.publish({ level: 'warn', text, backend: name })
   }
+  const links = new Set<ModuleLink>()
+  const tell = (message: Message): void => {
+    for (const link of links) link.tell(message)
+  }
+  const updated = (uri: string): void => {
+    for (const link of links) link.updated(uri)
+  }
   let starting = strict
-  const catalog = new Catalog(handlers, (what, problem, refused) => {
+  const report = (what: string, problem: string, refused: boolean): void => {
     if (refused && starting) fail(`${what} cannot be served: ${problem}`)
     warn(what, refused ? `left out: ${problem}` : problem)
+  }
+  const catalog = new Catalog(handlers, report, {
+    changed(kind) {
+      for (const link of links) link.changed(kind)
+    },
+    updated,
+    broadcast: (method, params) => tell(makeNotification(method, params))
   })
   const { tools, resources, templates, prompts } = catalog
   starting = false
@@ -73,22 +92,18 @@ export async function createModuleBackend(options: ModuleOptions): Promise<Modul
       prompts: [...prompts.keys()]
     }
   })
-  const links = new Set<ModuleLink>()
   const shared: Shared = {
     name,
     catalog,
     logging: first(definitions, 'logging') ?? 'warning',
     pageSize: first(definitions, 'pageSize') ?? defaultPageSize,
+    maxBytes: options.maxBytes ?? defaultMaxBytes,
     complete: first(definitions, 'complete'),
-    updated(uri) {
-      for (const link of links) link.updated(uri)
-    },
+    updated,
+    broadcast: tell,
     warn
   }
   const info = definitions[0] ?? own.definition
-  catalog.onChange(kind => {
-    for (const link of links) link.changed(kind)
-  })
   return {
     name,
     identity: createHash('sha256')

@@ -67,7 +67,11 @@ export class Conversation {
     this.#receive(message)
   }
 
-  /** For every link of the backend. */
+  /** For every link of the backend. So the next. */
+  broadcast(message: Message): void {
+    this.#shared.broadcast(message)
+  }
+
   updated(uri: string): void {
     this.#shared.updated(uri)
   }

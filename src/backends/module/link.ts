@@ -1,3 +1,4 @@
+import { GatewayError } from '../../errors.ts'
 import { ClientError, ProtocolError } from '../../handlers/errors.ts'
 import { makeNotification } from '../../protocol/make.ts'
 import { type Message, value } from '../../protocol/message.ts'
@@ -58,9 +59,9 @@ export class ModuleLink implements Link {
   }
 
   exchange(request: Message, call: Call): Exchange {
-    const running = new Running(this.#shared.name, request, call, over => this.#running.delete(over))
+    const running = new Running(this.#shared, request, call, over => this.#running.delete(over))
     if (!this.#open) {
-      running.queue.cancel('The link is closed.')
+      running.queue.fail(this.#over(request.id))
       return running.queue
     }
     this.#running.add(running)
@@ -74,6 +75,7 @@ export class ModuleLink implements Link {
   }
 
   async send(message: Message): Promise<void> {
+    if (!this.#open) throw this.#over()
     if (message.kind !== 'response' || message.id === undefined) return
     for (const { asked } of this.#running) {
       const waiting = asked.get(message.id)
@@ -97,6 +99,11 @@ export class ModuleLink implements Link {
     this.#closed(this)
   }
 
+  /** A notification for every client. */
+  tell(message: Message): void {
+    this.#conversation.tell(message)
+  }
+
   /** A list changed. Told only of what this client was told exists. */
   changed(kind: string): void {
     if (kind in this.server.capabilities)
@@ -110,6 +117,10 @@ export class ModuleLink implements Link {
       this.#conversation.tell(makeNotification('notifications/resources/updated', { uri }))
       return
     }
+  }
+
+  #over(id?: string): GatewayError {
+    return new GatewayError('backend_unavailable', 'The conversation is over.', { id, backend: this.#shared.name })
   }
 
   #answer(request: Message, running: Running): unknown {

@@ -1,11 +1,10 @@
 import type { HandlerDefinition } from '../../handlers/define.ts'
 import { listedIcons, text } from '../../handlers/listed.ts'
-import { latestLegacy } from '../../protocol/version.ts'
 import type { Server } from '../backend.ts'
 import type { Shared } from './shared.ts'
 
 /** What `initialize` answers a client of this version: a capability for whatever exists, and for nothing else (R30). */
-export function serverOf(shared: Shared, info: HandlerDefinition, version: string | undefined): Server {
+export function serverOf(shared: Shared, info: HandlerDefinition, version: string): Server {
   const { catalog } = shared
   const { tools, resources, templates, prompts } = catalog
   const completes =
@@ -18,9 +17,8 @@ export function serverOf(shared: Shared, info: HandlerDefinition, version: strin
     ...(resources.size + templates.size === 0 ? {} : { resources: { subscribe: true, listChanged: true } }),
     ...(tools.size === 0 ? {} : { tools: { listChanged: true } })
   }
-  const protocolVersion = version ?? latestLegacy
   const result = {
-    protocolVersion,
+    protocolVersion: version,
     capabilities,
     serverInfo: {
       name: info.name,
@@ -32,5 +30,5 @@ export function serverOf(shared: Shared, info: HandlerDefinition, version: strin
     },
     ...text('instructions', info.instructions)
   }
-  return { version: protocolVersion, capabilities, result: JSON.stringify(result) }
+  return { version, capabilities, result: JSON.stringify(result) }
 }

@@ -1,6 +1,7 @@
 import type { Catalog } from '../../handlers/catalog.ts'
 import type { LogLevel } from '../../handlers/content.ts'
 import type { HandlerDefinition } from '../../handlers/define.ts'
+import type { Message } from '../../protocol/message.ts'
 
 /** What the links of one backend share. */
 export interface Shared {
@@ -9,9 +10,13 @@ export interface Shared {
   /** What is logged before a client sets a level; false: nothing at all. */
   readonly logging: LogLevel | false
   readonly pageSize: number
+  /** Of one answer. */
+  readonly maxBytes: number
   readonly complete: HandlerDefinition['complete']
   /** Tells the links that subscribed to it. */
   updated(uri: string): void
+  /** Tells every link. */
+  broadcast(message: Message): void
   /** Tells the operator, once for each problem. */
   warn(what: string, problem: string): void
 }

@@ -1,5 +1,5 @@
 import type { Tool } from '../../handlers/catalog.ts'
-import { ProtocolError, ToolError } from '../../handlers/errors.ts'
+import { isProtocolError, isToolError, ProtocolError } from '../../handlers/errors.ts'
 import { failed, resultOf } from '../../handlers/result.ts'
 import { facts } from '../../telemetry/events.ts'
 import { contextOf } from './context.ts'
@@ -32,14 +32,14 @@ export async function callTool(conversation: Conversation, params: Params, runni
     const result = await resultOf(tool, returned, problem => conversation.warn(`tool "${name}"`, problem))
     return jsonOf(result)
   } catch (error) {
-    if (error instanceof ProtocolError) throw error
+    if (isProtocolError(error) || running.queue.over) throw error
     return failure(conversation, tool, error)
   }
 }
 
 function failure(conversation: Conversation, tool: Tool, error: unknown): unknown {
   const { name } = tool.definition
-  if (error instanceof ToolError) {
+  if (isToolError(error)) {
     try {
       return jsonOf(failed(...(error.content ?? [error.message])))
     } catch {
