@@ -3,7 +3,7 @@ import { facts } from '../../telemetry/events.ts'
 import type { Leg, Reader } from './leg.ts'
 
 /** Upstreams should end the stream after the response (basic/transports, "Sending Messages to the Server", 6). Milliseconds. */
-const patience = 2_000
+const patience = 1_000
 
 export class Draining implements Reader {
   readonly #backend: string
