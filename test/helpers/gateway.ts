@@ -1,0 +1,43 @@
+/** A gateway in this process, on ports of its own, from a config as an author writes it. */
+
+import { parse } from '../../src/config/parse.ts'
+import { type Config, createGateway, type Gateway } from '../../src/index.ts'
+
+export interface RunningGateway {
+  readonly gateway: Gateway
+  /** URL of a route: `/mcp` unless named. */
+  readonly url: string
+  readonly adminUrl: string
+  readonly config: Config
+}
+
+/** The test that owns it: closes it at its end. */
+interface Owner {
+  teardown(handler: () => Promise<void>): void
+}
+
+/** Ports, and a quiet log, are filled in. `directory`: what paths are relative to. */
+export async function startGateway(
+  t: Owner,
+  file: Record<string, unknown>,
+  directory = import.meta.dirname
+): Promise<RunningGateway> {
+  const whole = {
+    admin: { port: 0 },
+    logging: { level: 'silent' },
+    ...file,
+    server: { port: 0, ...(file.server as object | undefined) }
+  }
+  const parsed = parse(JSON.stringify(whole), directory, { env: name => process.env[name], file: () => '' })
+  if (parsed.config === undefined)
+    throw new Error(parsed.problems.map(({ path, ...rest }) => `${path}: ${JSON.stringify(rest)}`).join('\n'))
+  const gateway = await createGateway(parsed.config)
+  t.teardown(() => gateway.close({ deadline: 0 }))
+  await gateway.listen()
+  return {
+    gateway,
+    url: gateway.url(parsed.config.routes[0]!.path),
+    adminUrl: gateway.adminUrl!,
+    config: parsed.config
+  }
+}
