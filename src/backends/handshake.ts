@@ -1,10 +1,10 @@
 /** `initialize` and `notifications/initialized` on one pipe (2025-11-25 basic/lifecycle, "Initialization"). */
 import { GatewayError } from '../errors.ts'
 import { makeNotification } from '../protocol/make.ts'
-import { isError, readMessage, textOf } from '../protocol/message.ts'
+import { isError, type Message, readMessage, textOf } from '../protocol/message.ts'
 import { isVersion } from '../protocol/version.ts'
 import type { Client } from '../sessions/session.ts'
-import type { Server } from './backend.ts'
+import type { Exchange, Server } from './backend.ts'
 import type { Correlator } from './correlate.ts'
 
 export interface Handshake {
@@ -14,6 +14,8 @@ export interface Handshake {
   readonly client: Pick<Client, 'capabilities' | 'info'>
   readonly timeoutMs: number
   readonly signal: AbortSignal
+  /** Requests and logs that came before the answer. */
+  readonly receive: (message: Message) => void
 }
 
 /**
@@ -39,7 +41,7 @@ export async function handshake(pipe: Correlator, options: Handshake): Promise<S
   options.signal.addEventListener('abort', onAbort)
   if (options.signal.aborted) onAbort()
   try {
-    const server = await Promise.race([serverOf(exchange, backend), givenUp])
+    const server = await Promise.race([serverOf(exchange, options), givenUp])
     await Promise.race([pipe.send(makeNotification('notifications/initialized')), givenUp])
     return server
   } finally {
@@ -49,9 +51,12 @@ export async function handshake(pipe: Correlator, options: Handshake): Promise<S
   }
 }
 
-async function serverOf(exchange: ReturnType<Correlator['exchange']>, backend: string): Promise<Server> {
+async function serverOf(exchange: Exchange, { backend, receive }: Handshake): Promise<Server> {
   for await (const message of exchange) {
-    if (message.kind !== 'response') continue
+    if (message.kind !== 'response') {
+      receive(message)
+      continue
+    }
     const { source, scanned } = message
     if (isError(message)) {
       const error = JSON.parse(textOf(source, scanned.top, 'error')!) ?? {}

@@ -52,7 +52,7 @@ export class Conversation {
       backend: wire.backend,
       single: true,
       pipe: { write: message => this.#post(message), resume: () => this.#body?.resume() },
-      receive: message => this.#arrivals.take(message, answer => this.#correlator.send(answer))
+      receive: message => this.#arrive(message)
     })
     setMaxListeners(0, this.#abort.signal)
     this.#endpoint.promise.catch(() => {})
@@ -77,7 +77,8 @@ export class Conversation {
         version: latestLegacy,
         client,
         timeoutMs: this.#wire.timeout,
-        signal
+        signal,
+        receive: message => this.#arrive(message)
       })
       this.#link = new PipeLink(this.#wire.backend, server, this.#correlator, async link => {
         this.#correlator.closeAll(link, false)
@@ -156,6 +157,10 @@ export class Conversation {
       return true
     }
     return this.#correlator.accept(message)
+  }
+
+  #arrive(message: Message): void {
+    this.#arrivals.take(message, answer => this.#correlator.send(answer))
   }
 
   /** The rest of the stream is lost with it. */

@@ -41,6 +41,8 @@ export class Conversation {
   #server: Server | undefined
   #ended: GatewayError | undefined
   #closing = false
+  /** What comes now is an unfinished line. */
+  #outputOver = false
 
   constructor(options: ConversationOptions) {
     const { program, limits } = options
@@ -51,7 +53,7 @@ export class Conversation {
       backend: program.backend,
       single: options.single,
       pipe: { write: message => this.#child.write(line(message)), resume: () => this.#resume() },
-      receive: message => this.#arrivals.take(message, answer => this.#correlator.send(answer))
+      receive: message => this.#arrive(message)
     })
     this.#lines = new Lines(
       {
@@ -68,6 +70,7 @@ export class Conversation {
         output: chunk => this.#lines.push(chunk),
         log: chunk => log.push(chunk),
         over: how => {
+          this.#outputOver = true
           this.#lines.end()
           log.end()
           this.#over(how)
@@ -95,9 +98,13 @@ export class Conversation {
     return this.#members.size === 0
   }
 
-  async start(options: Omit<Handshake, 'backend'>): Promise<void> {
+  async start(options: Omit<Handshake, 'backend' | 'receive'>): Promise<void> {
     try {
-      this.#server = await handshake(this.#correlator, { ...options, backend: this.#backend })
+      this.#server = await handshake(this.#correlator, {
+        ...options,
+        backend: this.#backend,
+        receive: message => this.#arrive(message)
+      })
     } catch (error) {
       const reason = this.#ended ?? error
       await this.#end({ input: 0, terminate: Math.min(500, this.#options.graces.terminate) })
@@ -148,7 +155,7 @@ export class Conversation {
 
   /** Whatever is no message is skipped; a broken answer fails its call, where its ends say whose it is. */
   #noise(bytes: Buffer, error: unknown): void {
-    const broken = error instanceof GatewayError && error.cause instanceof ScanError
+    const broken = !this.#outputOver && error instanceof GatewayError && error.cause instanceof ScanError
     const answered =
       broken &&
       bytes[0] === 0x7b &&
@@ -174,6 +181,10 @@ export class Conversation {
   #tooLargeError(): GatewayError {
     const text = `a message is larger than ${this.#options.limits.upstream} bytes`
     return this.#error('backend_too_large', text)
+  }
+
+  #arrive(message: Message): void {
+    this.#arrivals.take(message, answer => this.#correlator.send(answer))
   }
 
   /** A notification is for every link; a request wants one answer. */

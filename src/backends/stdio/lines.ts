@@ -67,7 +67,7 @@ export class Lines {
   /** The input is over: what is left is told, be the reader ready or not. */
   end(): void {
     while (this.#rest !== undefined) this.resume()
-    if (this.#bytes > 0) this.#finish(empty)
+    if (this.#bytes > 0 && !this.#dead) this.#finish(empty)
     this.#dead = true
   }
 
