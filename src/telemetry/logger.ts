@@ -1,0 +1,172 @@
+/** The log: facts as lines on standard output, JSON or for people. */
+import { once } from 'node:events'
+import { setTimeout as wait } from 'node:timers/promises'
+import { isatty } from 'node:tty'
+import { pino } from 'pino'
+import type { Config } from '../config/config.ts'
+import { Batch, type Sink } from './batch.ts'
+import { DropSummary } from './drop-summary.ts'
+import { facts, type NoticeFact, type RequestFact } from './events.ts'
+import { prettyLines } from './pretty.ts'
+import { createRedactor } from './redact.ts'
+
+export interface LoggerOptions {
+  /** Where lines go instead of standard output; one or more whole lines at a time. */
+  readonly destination?: Sink
+  /** Values that must never be seen in a line: configured headers, variables, keys. */
+  readonly secrets?: Iterable<string>
+}
+
+type Say = (text: string, data?: Readonly<Record<string, unknown>>) => void
+
+export interface Logger {
+  readonly debug: Say
+  readonly info: Say
+  readonly warn: Say
+  readonly error: Say
+  /** Writes what waits and lets go of everything. Takes at most a second, whatever the reader does. Never rejects. */
+  close(): Promise<void>
+}
+
+/** Bytes that may wait for a reader of standard output that does not read; what comes then is lost and counted. */
+const maxWaiting = 8 * 1024 * 1024
+const closeMs = 1_000
+
+/** Names and methods are chosen by peers. */
+const maxName = 200
+const short = (text: string | undefined): string | undefined =>
+  text !== undefined && text.length > maxName ? `${text.slice(0, maxName)}…` : text
+
+/** A path without what stands after `?`: some clients put credentials there. */
+const path = (route: string): string | undefined => {
+  const query = route.indexOf('?')
+  return short(query === -1 ? route : route.slice(0, query))
+}
+
+/** The line of one request, in the shape pino writes; built here because it is had for 60 % of the time. */
+const requestLine = (fact: RequestFact): string =>
+  `${JSON.stringify({
+    level: 'info',
+    time: Date.now(),
+    reqId: fact.id,
+    route: path(fact.route),
+    http: fact.http,
+    status: fact.status,
+    method: short(fact.method),
+    name: short(fact.name),
+    backend: fact.backend,
+    session: fact.session,
+    version: short(fact.version),
+    outcome: fact.outcome,
+    error: fact.error,
+    durMs: Math.round(fact.durationMs * 100) / 100,
+    client: fact.address,
+    msg: 'request'
+  })}\n`
+
+const openStdout = (): ReturnType<typeof pino.destination> =>
+  pino.destination({ dest: 1, sync: false, maxLength: maxWaiting })
+
+/** Logs the facts of this process from `config.level` on. What is below the level is not even listened to. */
+export const createLogger = (config: Config['logging'], options: LoggerOptions = {}): Logger => {
+  const stdout = options.destination === undefined ? openStdout() : undefined
+  const sink = options.destination ?? stdout!
+  const toPretty = prettyLines(stdout !== undefined && isatty(1) && !process.env.NO_COLOR)
+  const lines = new Batch(config.format === 'pretty' ? { write: text => sink.write(toPretty(text)) } : sink)
+  const redactor = createRedactor(options.secrets)
+  const logger = pino(
+    { level: config.level, base: null, formatters: { level: label => ({ level: label }) }, serializers: {} },
+    lines
+  )
+
+  const say = ({ level, text, backend, error, data }: NoticeFact): void => {
+    if (!logger.isLevelEnabled(level)) return
+    logger[level](
+      {
+        ...(data === undefined ? undefined : (redactor.value(data) as object)),
+        ...(backend === undefined ? undefined : { backend }),
+        ...(error === undefined ? undefined : { error: redactor.value(error) })
+      },
+      redactor.text(text)
+    )
+    if (level !== 'debug') lines.flush()
+  }
+
+  const wants = (level: NoticeFact['level']): boolean => logger.isLevelEnabled(level)
+  const drops = new DropSummary(drop => logger.debug(drop, 'dropped'))
+  const subscriptions: (() => void)[] = []
+  if (wants('info')) subscriptions.push(facts.request.subscribe(fact => lines.write(requestLine(fact))))
+  if (wants('debug')) {
+    subscriptions.push(
+      facts.session.subscribe(({ event, ...fact }) => logger.debug(fact, `session ${event}`)),
+      facts.drop.subscribe(fact => drops.add(fact))
+    )
+  }
+  if (wants('error')) subscriptions.push(facts.notice.subscribe(say))
+  if (wants('warn')) {
+    subscriptions.push(
+      facts.backend.subscribe(({ backend, up, reason }) =>
+        say({
+          level: up ? 'info' : 'warn',
+          text: `backend ${up ? 'up' : 'down'}`,
+          backend,
+          ...(reason === undefined ? {} : { data: { reason } })
+        })
+      )
+    )
+  }
+
+  let lost = 0
+  stdout?.on('drop', (chunk: string) => {
+    lost += chunk.split('\n').length - 1
+  })
+  stdout?.on('drain', () => {
+    if (lost === 0) return
+    logger.warn({ lost }, 'log lines were lost: standard output is read too slowly')
+    lost = 0
+  })
+  // A full disk or a closed pipe is no reason to stop serving.
+  let broken = false
+  stdout?.on('error', () => {
+    broken = true
+  })
+  stdout?.on('write', () => {
+    broken = false
+  })
+  // A program that ends without close. Before pino's own listener, which ends the destination.
+  const onBeforeExit = (): void => lines.flush()
+  const onExit = (): void => {
+    lines.flush()
+    stdout?.flushSync()
+  }
+  process.prependListener('beforeExit', onBeforeExit)
+  process.prependListener('exit', onExit)
+
+  let closing: Promise<void> | undefined
+  const close = async (): Promise<void> => {
+    for (const unsubscribe of subscriptions) unsubscribe()
+    drops.flush()
+    lines.flush()
+    process.off('beforeExit', onBeforeExit)
+    process.off('exit', onExit)
+    if (stdout === undefined || broken) return
+    const deadline = new AbortController()
+    const closed = once(stdout, 'close', { signal: deadline.signal }).catch(() => {})
+    stdout.end()
+    await Promise.race([closed, wait(closeMs, undefined, { signal: deadline.signal }).catch(() => {})])
+    deadline.abort()
+  }
+
+  const at =
+    (level: NoticeFact['level']): Say =>
+    (text, data) =>
+      say({ level, text, ...(data === undefined ? {} : { data }) })
+
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    close: () => (closing ??= close())
+  }
+}

@@ -1,0 +1,55 @@
+import { Gauge, type Registry } from '@prometheus-io/client'
+import { readCounters, readGauge, readGauges } from './read.ts'
+
+export interface BackendState {
+  readonly name: string
+  readonly up: boolean
+  /** Requests on the way. */
+  readonly inflight: number
+}
+
+/** States of the gateway. One that throws is left out of that scrape. */
+export interface Sources {
+  /** Of this release. */
+  readonly version: string
+  sessions(): number | Promise<number>
+  /** Streams in the log, channels of sessions among them. */
+  streams(): number | Promise<number>
+  /** Bytes in the log. */
+  bufferedBytes(): number | Promise<number>
+  /** Messages in the log. */
+  events(): number | Promise<number>
+  /** Messages that left the log before their time, since the start, by reason. */
+  eventsDropped(): Readonly<Record<string, number>>
+  draining(): boolean
+  backends(): Iterable<BackendState>
+}
+
+export const registerStates = (registry: Registry, sources: Sources): void => {
+  const { version } = sources
+  const labels = { version, node: process.versions.node }
+  new Gauge({
+    name: 'causeway_build_info',
+    help: 'Always 1.',
+    labelNames: ['version', 'node'],
+    registers: [registry]
+  }).set(labels, 1)
+  readGauge(registry, 'causeway_sessions', 'Sessions open.', () => sources.sessions())
+  readGauge(registry, 'causeway_streams', 'Streams kept.', () => sources.streams())
+  readGauge(registry, 'causeway_stream_buffer_bytes', 'Bytes kept of all streams.', () => sources.bufferedBytes())
+  readGauge(registry, 'causeway_events_stored', 'Messages kept of all streams.', () => sources.events())
+  readCounters(
+    registry,
+    'causeway_events_dropped_total',
+    'Messages that left their streams early because of a bound.',
+    'reason',
+    () => Object.entries(sources.eventsDropped())
+  )
+  const ofBackends = (name: string, help: string, read: (backend: BackendState) => number): void =>
+    readGauges(registry, name, help, 'backend', () =>
+      [...sources.backends()].map(backend => [backend.name, read(backend)])
+    )
+  ofBackends('causeway_backend_up', '1 while the backend can be reached.', ({ up }) => Number(up))
+  ofBackends('causeway_backend_inflight', 'Requests on the way to the backend.', ({ inflight }) => inflight)
+  readGauge(registry, 'causeway_draining', '1 while the gateway shuts down.', () => Number(sources.draining()))
+}
