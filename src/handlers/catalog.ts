@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers'
 import type { Warn } from './annotations.ts'
 import type { Meta } from './content.ts'
-import type { HandlerDefinition } from './define.ts'
+import type { HandlerDefinition } from './definition.ts'
 import type { AnyPrompt, AnyTool, Handler, Listener, ListKind } from './handler.ts'
 import { listedPrompt, listedResource, listedTemplate, listedTool } from './listed.ts'
 import type { ResourceDefinition, ResourceTemplateDefinition } from './resource.ts'

@@ -1,7 +1,7 @@
 /** What a handler gets beside its arguments. One per call, never shared. Members may be taken out of it (`{ progress, log }`). */
 import type { Principal } from '../auth/principal.ts'
 import type { AudioContent, ImageContent, LogLevel, Meta, Role, Root, TextContent } from './content.ts'
-import type { Infer, JsonSchema, Schema } from './schema.ts'
+import type { Infer, Schema } from './schema.ts'
 
 /**
  * Logs to the client (`notifications/message`), from the level that it set (`warning` unless it did). `data` is any JSON;
@@ -128,5 +128,3 @@ export interface Context {
   /** Lets go of the client's connection now; it comes back for the rest of the call (basic/transports, 2025-11-25). */
   readonly closeStream: () => void
 }
-
-export type { JsonSchema }

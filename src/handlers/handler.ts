@@ -1,4 +1,4 @@
-import type { HandlerDefinition } from './define.ts'
+import type { HandlerDefinition } from './definition.ts'
 import type { PromptDefinition } from './prompt.ts'
 import type { ResourceDefinition, ResourceTemplateDefinition } from './resource.ts'
 import type { ToolDefinition } from './tool.ts'

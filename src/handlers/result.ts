@@ -1,7 +1,7 @@
 /** What a tool returned, as a CallToolResult (server/tools, "Tool Result"). */
 
 import type { Warn } from './annotations.ts'
-import { block, contentBlocks } from './block.ts'
+import { contentBlocks } from './block.ts'
 import type { Tool } from './catalog.ts'
 import type { ContentBlock, ToolResult } from './content.ts'
 import { ToolError } from './errors.ts'
@@ -62,5 +62,3 @@ function isWhole(value: unknown): value is ToolResult {
     Array.isArray(content) || structuredContent !== undefined || (typeof isError === 'boolean' && content === undefined)
   )
 }
-
-export { block }

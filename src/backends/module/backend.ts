@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { GatewayError } from '../../errors.ts'
 import { Catalog } from '../../handlers/catalog.ts'
-import type { HandlerDefinition } from '../../handlers/define.ts'
+import type { HandlerDefinition } from '../../handlers/definition.ts'
 import { discover } from '../../handlers/discover.ts'
 import { Handler } from '../../handlers/handler.ts'
 import { makeNotification } from '../../protocol/make.ts'

@@ -1,4 +1,4 @@
-import type { CompletionRequest } from '../../handlers/define.ts'
+import type { CompletionRequest } from '../../handlers/definition.ts'
 import { ProtocolError } from '../../handlers/errors.ts'
 import type { Completer, Completion } from '../../handlers/resource.ts'
 import { contextOf } from './context.ts'

@@ -1,4 +1,4 @@
-import type { HandlerDefinition } from '../../handlers/define.ts'
+import type { HandlerDefinition } from '../../handlers/definition.ts'
 import { listedIcons, text } from '../../handlers/listed.ts'
 import type { Server } from '../backend.ts'
 import type { Shared } from './shared.ts'

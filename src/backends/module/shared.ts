@@ -1,6 +1,6 @@
 import type { Catalog } from '../../handlers/catalog.ts'
 import type { LogLevel } from '../../handlers/content.ts'
-import type { HandlerDefinition } from '../../handlers/define.ts'
+import type { HandlerDefinition } from '../../handlers/definition.ts'
 import type { Message } from '../../protocol/message.ts'
 
 /** What the links of one backend share. */
