@@ -5,8 +5,7 @@ import type { Members } from './scan.ts'
 /** The message with another id (JSON text). Responses without an id get one. */
 export function withId(message: Message, id: string): Message {
   if (message.id === id) return message
-  const edited = setMember(message, message.scanned.top, 'id', id)
-  return { ...edited, id }
+  return { ...setMember(message, message.scanned.top, 'id', id), id }
 }
 
 /** The message with `params.<key>` set to a JSON text. `params` must be there. */
@@ -29,18 +28,40 @@ function need(members: Members | undefined): Members {
 function setMember(message: Message, members: Members, key: string, json: string): Message {
   const i = members.keys.indexOf(key)
   if (i !== -1) return splice(message, { start: members.spans[2 * i]!, end: members.spans[2 * i + 1]!, text: json })
-  const at = members.start + 1
-  const text = `${JSON.stringify(key)}:${json}${members.keys.length === 0 ? '' : ','}`
-  return splice(message, { start: at, end: at, text })
+  return insert(message, members, `${JSON.stringify(key)}:`, json)
 }
 
-/** Adds one edit; an earlier edit of the same span is replaced. */
+/** New members go first, the latest before the others, so that only the first of them may lack its comma. */
+function insert(message: Message, members: Members, name: string, json: string): Message {
+  const at = members.start + 1
+  const isHere = (edit: Edit): boolean => edit.start === at && edit.end === at
+  const set = message.edits.find(edit => isHere(edit) && edit.text.startsWith(name))
+  const isLast = set === undefined ? !message.edits.some(isHere) : !set.text.endsWith(',')
+  const text = `${name}${json}${isLast && members.keys.length === 0 ? '' : ','}`
+  const edit: Edit = { start: at, end: at, text }
+  if (set !== undefined) return { ...message, edits: message.edits.map(other => (other === set ? edit : other)) }
+  return splice(message, edit)
+}
+
+/**
+ * Adds one edit. Earlier edits inside its span go with what they changed; of two insertions in one place the later stands
+ * first. Throws TypeError when it lies inside an earlier edit's span, or across its border: the offsets are those of the
+ * source, where the new text does not stand.
+ */
 export function splice(message: Message, edit: Edit): Message {
   if (message.edits.length === 0) return { ...message, edits: [edit] }
-  const edits = message.edits.filter(
-    other => !(other.start === edit.start && other.end === edit.end && edit.end > edit.start)
-  )
-  edits.push(edit)
+  const edits = [edit]
+  for (const other of message.edits) {
+    if (isInside(other, edit)) continue
+    if (other.start < edit.end && edit.start < other.end) throw new TypeError('an edit of text that was replaced')
+    edits.push(other)
+  }
   edits.sort((a, b) => a.start - b.start || a.end - b.end)
   return { ...message, edits }
+}
+
+/** What is inserted at the border of a span is not inside it. */
+function isInside(inner: Edit, outer: Edit): boolean {
+  if (inner.start === inner.end) return inner.start > outer.start && inner.end < outer.end
+  return inner.start >= outer.start && inner.end <= outer.end
 }

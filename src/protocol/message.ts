@@ -3,7 +3,8 @@
  * The bytes are the truth: a change is an {@link Edit} of one span, everything else is written as it came.
  */
 import { GatewayError } from '../errors.ts'
-import { decodeString, type Members, type Scan, ScanError, type Scanned, scan } from './scan.ts'
+import { decodeString } from './names.ts'
+import { type Members, type Scan, ScanError, type Scanned, scan } from './scan.ts'
 
 /** Replaces the bytes from `start` to `end` of the source by `text` (UTF-8). */
 export interface Edit {
@@ -32,30 +33,36 @@ export interface Batch {
 /** Request ids longer than this (bytes of JSON text) are refused. */
 const maxIdBytes = 512
 
+/** Elements of a batch where the caller sets no bound (`server.limits.batch`). */
+const usualBatch = 50
+
 /**
- * Reads one text: a message, or a batch (an array).
+ * Reads one text: a message, or a batch (an array) of at most `maxBatch` elements.
  * Throws GatewayError `parse` (-32700) for bad JSON or UTF-8 and `invalid` (-32600) for whatever is JSON but no message;
  * the error carries the id when it could be read.
  */
-export function read(bytes: Buffer, maxDepth: number): Message | Batch {
-  const scanned = scanOrThrow(bytes, maxDepth)
+export function read(bytes: Buffer, maxDepth: number, maxBatch = usualBatch): Message | Batch {
+  const scanned = scanOrThrow(bytes, maxDepth, maxBatch)
   if (scanned.kind === 'object') return envelope(bytes, scanned.object)
   if (scanned.kind === 'other') throw new GatewayError('invalid', 'a JSON-RPC message is an object')
-  return { elements: scanned.elements.map((element, i) => elementOf(bytes, element, scanned.spans, i, maxDepth)) }
+  const elements: (Message | GatewayError)[] = []
+  const { spans } = scanned
+  for (let i = 0; i < spans.length; i += 2) elements.push(elementOf(bytes, spans[i]!, spans[i + 1]!, maxDepth))
+  return { elements }
 }
 
 /** Like {@link read}, for peers that must send single messages. */
 export function readMessage(bytes: Buffer, maxDepth: number): Message {
-  const scanned = scanOrThrow(bytes, maxDepth)
+  const scanned = scanOrThrow(bytes, maxDepth, usualBatch)
   if (scanned.kind !== 'object') throw new GatewayError('invalid', 'a JSON-RPC message is an object')
   return envelope(bytes, scanned.object)
 }
 
 export const isBatch = (value: Message | Batch): value is Batch => 'elements' in value
 
-function scanOrThrow(bytes: Buffer, maxDepth: number): Scan {
+function scanOrThrow(bytes: Buffer, maxDepth: number, maxBatch: number): Scan {
   try {
-    return scan(bytes, maxDepth)
+    return scan(bytes, maxDepth, maxBatch)
   } catch (cause) {
     if (!(cause instanceof ScanError)) throw cause
     if (cause.reason === 'syntax') throw new GatewayError('parse', cause.message, { cause })
@@ -64,16 +71,9 @@ function scanOrThrow(bytes: Buffer, maxDepth: number): Scan {
 }
 
 /** Elements get bytes of their own, so that none keeps the whole batch in memory. */
-function elementOf(
-  bytes: Buffer,
-  element: Scanned | undefined,
-  spans: readonly number[],
-  i: number,
-  maxDepth: number
-): Message | GatewayError {
+function elementOf(bytes: Buffer, start: number, end: number, maxDepth: number): Message | GatewayError {
   try {
-    if (element === undefined) throw new GatewayError('invalid', 'a JSON-RPC message is an object')
-    return readMessage(Buffer.from(bytes.subarray(spans[2 * i], spans[2 * i + 1])), maxDepth)
+    return readMessage(ownCopy(bytes.subarray(start, end)), maxDepth)
   } catch (error) {
     if (error instanceof GatewayError) return error
     throw error
@@ -83,34 +83,28 @@ function elementOf(
 function envelope(source: Buffer, scanned: Scanned): Message {
   const { top } = scanned
   const id = idOf(source, top)
-  const refuse = (text: string): never => {
-    throw new GatewayError('invalid', text, { id })
-  }
-  if (textOf(source, top, 'jsonrpc') !== '"2.0"') refuse('"jsonrpc" must be "2.0"')
-  const methodText = textOf(source, top, 'method')
+  if (stringOf(source, top, 'jsonrpc') !== '2.0') refuse('"jsonrpc" must be "2.0"', id)
   const hasResult = top.keys.includes('result')
   const hasError = top.keys.includes('error')
-  if (methodText !== undefined) {
-    if (methodText.charCodeAt(0) !== 0x22 || methodText.length === 2) refuse('"method" must be a non-empty string')
-    if (hasResult || hasError) refuse('a message has a method, or a result or an error')
-    if (top.keys.includes('params') && scanned.params === undefined) refuse('"params" must be an object')
-    if (scanned.params !== undefined && scanned.meta === undefined && scanned.params.keys.includes('_meta')) {
-      refuse('"params._meta" must be an object')
-    }
-    const method = stringOf(source, top, 'method')
-    if (id === null) refuse('"id" must be a string or an integer')
-    return {
-      kind: id === undefined ? 'notification' : 'request',
-      id: id ?? undefined,
-      method,
-      source,
-      scanned,
-      edits: none
-    }
+  if (!top.keys.includes('method')) {
+    if (hasResult === hasError) refuse('a message has a method, or a result or an error', id)
+    if (hasResult && typeof id !== 'string') refuse('a response needs the id of its request', id)
+    return { kind: 'response', id: id ?? undefined, method: undefined, source, scanned, edits: none }
   }
-  if (hasResult === hasError) refuse('a message has a method, or a result or an error')
-  if (hasResult && typeof id !== 'string') refuse('a response needs the id of its request')
-  return { kind: 'response', id: id ?? undefined, method: undefined, source, scanned, edits: none }
+  const method = stringOf(source, top, 'method')
+  if (method === undefined || method === '') return refuse('"method" must be a non-empty string', id)
+  if (hasResult || hasError) refuse('a message has a method, or a result or an error', id)
+  if (scanned.params === undefined) {
+    if (top.keys.includes('params')) refuse('"params" must be an object', id)
+  } else if (scanned.meta === undefined && scanned.params.keys.includes('_meta')) {
+    refuse('"params._meta" must be an object', id)
+  }
+  if (id === null) return refuse('"id" must be a string or an integer', id)
+  return { kind: id === undefined ? 'notification' : 'request', id, method, source, scanned, edits: none }
+}
+
+function refuse(text: string, id: string | undefined | null): never {
+  throw new GatewayError('invalid', text, { id })
 }
 
 const none: readonly Edit[] = []
@@ -122,14 +116,16 @@ function idOf(source: Buffer, top: Members): string | undefined | null {
   const start = top.spans[2 * i]!
   const end = top.spans[2 * i + 1]!
   if (end - start > maxIdBytes) return null
-  const text = source.toString('utf8', start, end)
-  const c = text.charCodeAt(0)
-  if (c === 0x22) return text
-  for (let k = c === 0x2d ? 1 : 0; k < text.length; k++) {
-    const digit = text.charCodeAt(k)
-    if (digit < 0x30 || digit > 0x39) return null
+  if (source[start] === 0x22) return source.toString('utf8', start, end)
+  let number = 0
+  for (let at = source[start] === 0x2d ? start + 1 : start; at < end; at++) {
+    const digit = source[at]! - 0x30
+    if (!(digit >= 0 && digit <= 9)) return null
+    number = number * 10 + digit
   }
-  return text
+  // Most ids are small counters, whose text the engine has at hand.
+  if (source[start] !== 0x2d && end - start < 10) return `${number}`
+  return source.toString('latin1', start, end)
 }
 
 /** JSON text of a member, as it came. */
@@ -182,12 +178,25 @@ export function byteLength(message: Message): number {
   return length
 }
 
-/** The text on one line: CR and LF can only stand between tokens, where a space says the same. */
+/**
+ * The text on one line: CR and LF can only stand between tokens, where a space says the same. In memory of about its own
+ * size, so that it can be kept: small buffers are often slices of larger ones.
+ */
 export function line(message: Message): Buffer {
   const text = bytes(message)
-  if (!text.includes(0x0a) && !text.includes(0x0d)) return text
-  const copy = Buffer.from(text)
-  for (let i = 0; i < copy.length; i++) if (copy[i] === 0x0a || copy[i] === 0x0d) copy[i] = 0x20
+  const broken = text.includes(0x0a) || text.includes(0x0d)
+  if (!broken && text.buffer.byteLength - text.length <= Math.max(tolerated, text.length)) return text
+  const copy = ownCopy(text)
+  if (broken) for (let i = 0; i < copy.length; i++) if (copy[i] === 0x0a || copy[i] === 0x0d) copy[i] = 0x20
+  return copy
+}
+
+/** Bytes that a kept buffer may hold besides its own. */
+const tolerated = 512
+
+function ownCopy(text: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(text.length)
+  text.copy(copy)
   return copy
 }
 

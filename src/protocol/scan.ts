@@ -4,6 +4,10 @@
  * looked at stays the bytes it was.
  */
 import { isUtf8 } from 'node:buffer'
+import { colon, deeper, fail, ScanError, space, string, value } from './grammar.ts'
+import { decodeString } from './names.ts'
+
+export { ScanError }
 
 /** Members of one object in the order written: `keys[i]` has its value at `spans[2 * i]` (start) to `spans[2 * i + 1]` (end). */
 export interface Members {
@@ -24,282 +28,104 @@ export interface Scanned {
 
 export type Scan =
   | { readonly kind: 'object'; readonly object: Scanned }
-  /** `elements[i]` is undefined where an element is no object; `spans` as in {@link Members}. */
-  | { readonly kind: 'array'; readonly elements: (Scanned | undefined)[]; readonly spans: number[] }
+  /** Element `i` stands at `spans[2 * i]` (start) to `spans[2 * i + 1]` (end); its own members are not looked at. */
+  | { readonly kind: 'array'; readonly spans: readonly number[] }
   | { readonly kind: 'other' }
 
-/** Why a text was refused. `syntax` covers the grammar and UTF-8; `at` is a byte offset. */
-export class ScanError extends Error {
-  readonly reason: 'syntax' | 'depth' | 'duplicate'
-  readonly at: number
-  constructor(reason: 'syntax' | 'depth' | 'duplicate', at: number, message: string) {
-    super(message)
-    this.reason = reason
-    this.at = at
-  }
-}
-
-/** What a value may contribute: nothing, an array of messages, a message, its `params`, its `params._meta`. */
-const nothing = 0
-const batch = 1
-const message = 2
-const params = 3
-const meta = 4
-type Watch = typeof nothing | typeof batch | typeof message | typeof params | typeof meta
-
-/** From this length on the rest of a string is read four bytes at a time. */
-const wordwise = 32
-
-export function scan(bytes: Buffer, maxDepth: number): Scan {
-  if (!isUtf8(bytes)) throw new ScanError('syntax', 0, 'the text is not valid UTF-8')
-  return new Scanner(bytes, maxDepth).run()
-}
-
-class Scanner {
-  readonly #bytes: Buffer
-  readonly #end: number
-  readonly #maxDepth: number
-  #view: DataView | undefined
-  #at = 0
-  #params: Members | undefined
-  #meta: Members | undefined
-  #elements: (Scanned | undefined)[] = []
-  #elementSpans: number[] = []
-
-  constructor(bytes: Buffer, maxDepth: number) {
-    this.#bytes = bytes
-    this.#end = bytes.length
-    this.#maxDepth = maxDepth
-  }
-
-  run(): Scan {
-    this.#space()
-    const first = this.#bytes[this.#at]
-    const top = this.#value(1, first === 0x5b ? batch : message)
-    this.#space()
-    if (this.#at !== this.#end) this.#fail('unexpected text after the JSON value')
-    if (first === 0x5b) return { kind: 'array', elements: this.#elements, spans: this.#elementSpans }
-    if (top === undefined) return { kind: 'other' }
-    return { kind: 'object', object: { top, params: this.#params, meta: this.#meta } }
-  }
-
-  #fail(text: string): never {
-    throw new ScanError('syntax', this.#at, this.#at >= this.#end ? 'the JSON text ends too early' : text)
-  }
-
-  #space(): void {
-    const bytes = this.#bytes
-    let at = this.#at
-    for (;;) {
-      const c = bytes[at]
-      if (c !== 0x20 && c !== 0x0a && c !== 0x0d && c !== 0x09) break
-      at++
-    }
-    this.#at = at
-  }
-
-  /** Reads one value; returns its members when it is a watched object. */
-  #value(depth: number, watch: Watch): Members | undefined {
-    const c = this.#bytes[this.#at]
-    if (c === 0x22) this.#string()
-    else if (c === 0x7b) return this.#object(depth, watch)
-    else if (c === 0x5b) this.#array(depth, watch)
-    else if (c === 0x74) this.#word(0x72, 0x75, 0x65, -1)
-    else if (c === 0x66) this.#word(0x61, 0x6c, 0x73, 0x65)
-    else if (c === 0x6e) this.#word(0x75, 0x6c, 0x6c, -1)
-    else this.#number()
-    return undefined
-  }
-
-  #word(a: number, b: number, c: number, d: number): void {
-    const bytes = this.#bytes
-    const at = this.#at
-    if (bytes[at + 1] !== a || bytes[at + 2] !== b || bytes[at + 3] !== c) this.#fail('expected a JSON value')
-    if (d !== -1 && bytes[at + 4] !== d) this.#fail('expected a JSON value')
-    this.#at = at + (d === -1 ? 4 : 5)
-  }
-
-  #digits(at: number): number {
-    const bytes = this.#bytes
-    const from = at
-    for (;;) {
-      const c = bytes[at] as number
-      if (!(c >= 0x30 && c <= 0x39)) break
-      at++
-    }
-    if (at === from) {
-      this.#at = at
-      this.#fail('expected a JSON value')
-    }
-    return at
-  }
-
-  #number(): void {
-    const bytes = this.#bytes
-    let at = this.#at
-    if (bytes[at] === 0x2d) at++
-    at = bytes[at] === 0x30 ? at + 1 : this.#digits(at)
-    if (bytes[at] === 0x2e) at = this.#digits(at + 1)
-    if (bytes[at] === 0x65 || bytes[at] === 0x45) {
-      at++
-      if (bytes[at] === 0x2b || bytes[at] === 0x2d) at++
-      at = this.#digits(at)
-    }
-    this.#at = at
-  }
-
-  #string(): void {
-    const bytes = this.#bytes
-    let at = this.#at + 1
-    let words = at + wordwise
-    for (;;) {
-      if (at >= words) {
-        at = this.#plain(at)
-        words = at + wordwise
-      }
-      const c = bytes[at] as number
-      if (c === 0x22) break
-      if (c === 0x5c) {
-        at = this.#escape(at)
-      } else if (c >= 0x20) {
-        at++
-      } else {
-        this.#at = at
-        this.#fail('a control character in a string')
-      }
-    }
-    this.#at = at + 1
-  }
-
-  /** Skips whole words that hold no quote, no backslash and no control character. */
-  #plain(at: number): number {
-    this.#view ??= new DataView(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.byteLength)
-    const view = this.#view
-    const last = this.#end - 4
-    while (at <= last) {
-      const word = view.getInt32(at)
-      const quote = word ^ 0x22222222
-      const slash = word ^ 0x5c5c5c5c
-      const found = ((word - 0x20202020) & ~word) | ((quote - 0x01010101) & ~quote) | ((slash - 0x01010101) & ~slash)
-      if ((found & 0x80808080) !== 0) break
-      at += 4
-    }
-    return at
-  }
-
-  #escape(at: number): number {
-    const c = this.#bytes[at + 1]
-    if (c === 0x75) {
-      for (let i = at + 2; i < at + 6; i++) {
-        const h = this.#bytes[i] as number
-        if (!((h >= 0x30 && h <= 0x39) || (h >= 0x41 && h <= 0x46) || (h >= 0x61 && h <= 0x66))) {
-          this.#at = i
-          this.#fail('a bad \\u escape in a string')
-        }
-      }
-      return at + 6
-    }
-    // " \ / b f n r t
-    if (c === 0x22 || c === 0x5c || c === 0x2f || c === 0x62 || c === 0x66 || c === 0x6e || c === 0x72 || c === 0x74) {
-      return at + 2
-    }
-    this.#at = at + 1
-    this.#fail('a bad escape in a string')
-  }
-
-  #deeper(depth: number): void {
-    if (depth > this.#maxDepth) {
-      throw new ScanError('depth', this.#at, `the JSON text is nested deeper than ${this.#maxDepth} levels`)
-    }
-  }
-
-  #array(depth: number, watch: Watch): void {
-    this.#deeper(depth)
-    this.#at++
-    this.#space()
-    if (this.#bytes[this.#at] === 0x5d) {
-      this.#at++
-      return
-    }
-    for (;;) {
-      if (watch === batch) this.#element(depth)
-      else this.#value(depth + 1, nothing)
-      this.#space()
-      const c = this.#bytes[this.#at]
-      if (c === 0x5d) break
-      if (c !== 0x2c) this.#fail('expected a comma or a closing bracket')
-      this.#at++
-      this.#space()
-    }
-    this.#at++
-  }
-
-  #element(depth: number): void {
-    const start = this.#at
-    this.#params = undefined
-    this.#meta = undefined
-    const top = this.#value(depth + 1, message)
-    this.#elements.push(top === undefined ? undefined : { top, params: this.#params, meta: this.#meta })
-    this.#elementSpans.push(start, this.#at)
-  }
-
-  #object(depth: number, watch: Watch): Members | undefined {
-    this.#deeper(depth)
-    const members: Members | undefined =
-      watch === nothing ? undefined : { start: this.#at, end: 0, keys: [], spans: [] }
-    this.#at++
-    this.#space()
-    if (this.#bytes[this.#at] !== 0x7d) {
-      for (;;) {
-        this.#member(depth, watch, members)
-        this.#space()
-        const c = this.#bytes[this.#at]
-        if (c === 0x7d) break
-        if (c !== 0x2c) this.#fail('expected a comma or a closing brace')
-        this.#at++
-        this.#space()
-      }
-    }
-    this.#at++
-    if (members !== undefined) members.end = this.#at
-    return members
-  }
-
-  #member(depth: number, watch: Watch, members: Members | undefined): void {
-    const keyStart = this.#at
-    if (this.#bytes[keyStart] !== 0x22) this.#fail('expected a member name')
-    this.#string()
-    const keyEnd = this.#at
-    this.#space()
-    if (this.#bytes[this.#at] !== 0x3a) this.#fail('expected a colon')
-    this.#at++
-    this.#space()
-    if (members === undefined) {
-      this.#value(depth + 1, nothing)
-      return
-    }
-    const key = decodeString(this.#bytes, keyStart, keyEnd)
-    if (members.keys.includes(key))
-      throw new ScanError('duplicate', keyStart, `the member "${shorten(key)}" stands twice`)
-    if (members.keys.length >= maxMembers) {
-      throw new ScanError('duplicate', keyStart, `more than ${maxMembers} members in the envelope`)
-    }
-    const start = this.#at
-    if (watch === message && key === 'params') this.#params = this.#value(depth + 1, params)
-    else if (watch === params && key === '_meta') this.#meta = this.#value(depth + 1, meta)
-    else this.#value(depth + 1, nothing)
-    members.keys.push(key)
-    members.spans.push(start, this.#at)
-  }
-}
+/** What an object is to the gateway: a message, its `params`, or its `params._meta`. */
+type Watch = 'message' | 'params' | 'meta'
 
 /** Members that one watched object may have: they are compared with each other. */
 const maxMembers = 256
 
-const shorten = (text: string): string => (text.length > 40 ? `${text.slice(0, 40)}...` : text)
-
-/** The value of the JSON string whose quotes stand at `start` and before `end`. */
-export function decodeString(bytes: Buffer, start: number, end: number): string {
-  const text = bytes.toString('utf8', start + 1, end - 1)
-  return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
+/** Throws ScanError. `maxElements` bounds a top-level array. */
+export function scan(bytes: Buffer, maxDepth: number, maxElements = Number.POSITIVE_INFINITY): Scan {
+  if (!isUtf8(bytes)) fail(bytes, 0, 'the text is not valid UTF-8')
+  const start = space(bytes, 0)
+  if (bytes[start] === 0x7b) {
+    const object: Found = { top: undefined, params: undefined, meta: undefined }
+    over(bytes, watched(bytes, start, 1, maxDepth, 'message', object))
+    return { kind: 'object', object: object as Scanned }
+  }
+  if (bytes[start] === 0x5b) {
+    const spans: number[] = []
+    over(bytes, elements(bytes, start, maxDepth, maxElements, spans))
+    return { kind: 'array', spans }
+  }
+  over(bytes, value(bytes, start, 1, maxDepth))
+  return { kind: 'other' }
 }
+
+/** A {@link Scanned} in the making. */
+interface Found {
+  top: Members | undefined
+  params: Members | undefined
+  meta: Members | undefined
+}
+
+function over(bytes: Buffer, at: number): void {
+  const end = space(bytes, at)
+  if (end !== bytes.length) fail(bytes, end, 'unexpected text after the JSON value')
+}
+
+/** The top-level array: where its elements stand. */
+function elements(bytes: Buffer, start: number, maxDepth: number, maxElements: number, spans: number[]): number {
+  deeper(start, 1, maxDepth)
+  let at = (bytes[start + 1] as number) > 0x20 ? start + 1 : space(bytes, start + 1)
+  if (bytes[at] === 0x5d) return at + 1
+  for (;;) {
+    if (spans.length >= 2 * maxElements)
+      throw new ScanError('many', at, `more than ${maxElements} elements in an array`)
+    const end = value(bytes, at, 2, maxDepth)
+    spans.push(at, end)
+    at = space(bytes, end)
+    const c = bytes[at]
+    if (c === 0x5d) return at + 1
+    if (c !== 0x2c) fail(bytes, at, 'expected a comma or a closing bracket')
+    at++
+    if (!((bytes[at] as number) > 0x20)) at = space(bytes, at)
+  }
+}
+
+/** An object whose members are kept: in `found`, under what it is. */
+function watched(bytes: Buffer, start: number, depth: number, maxDepth: number, watch: Watch, found: Found): number {
+  deeper(start, depth, maxDepth)
+  const members: Members = { start, end: 0, keys: [], spans: [] }
+  const { keys, spans } = members
+  let at = (bytes[start + 1] as number) > 0x20 ? start + 1 : space(bytes, start + 1)
+  if (bytes[at] !== 0x7d) {
+    for (;;) {
+      if (bytes[at] !== 0x22) fail(bytes, at, 'expected a member name')
+      const end = string(bytes, at)
+      const key = decodeString(bytes, at, end)
+      if (keys.includes(key)) throw new ScanError('duplicate', at, `the member "${shorten(key)}" stands twice`)
+      if (keys.length >= maxMembers) throw new ScanError('many', at, `more than ${maxMembers} members in one object`)
+      keys.push(key)
+      at = colon(bytes, end)
+      const inner = bytes[at] === 0x7b ? watchOf(watch, key) : undefined
+      const last =
+        inner === undefined
+          ? value(bytes, at, depth + 1, maxDepth)
+          : watched(bytes, at, depth + 1, maxDepth, inner, found)
+      spans.push(at, last)
+      at = (bytes[last] as number) > 0x20 ? last : space(bytes, last)
+      const c = bytes[at]
+      if (c === 0x7d) break
+      if (c !== 0x2c) fail(bytes, at, 'expected a comma or a closing brace')
+      at++
+      if (!((bytes[at] as number) > 0x20)) at = space(bytes, at)
+    }
+  }
+  members.end = at + 1
+  if (watch === 'message') found.top = members
+  else found[watch] = members
+  return at + 1
+}
+
+/** What the object under a member is to be watched as. */
+function watchOf(watch: Watch, key: string): Watch | undefined {
+  if (watch === 'message') return key === 'params' ? 'params' : undefined
+  return watch === 'params' && key === '_meta' ? 'meta' : undefined
+}
+
+const shorten = (text: string): string => (text.length > 40 ? `${text.slice(0, 40)}...` : text)
