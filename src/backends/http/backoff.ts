@@ -1,7 +1,8 @@
 /** How long to wait before the next attempt. */
+import type { Clock } from './clock.ts'
 
-export interface Backoff {
-  /** Milliseconds before the second attempt; doubles from then on. */
+export interface Pauses {
+  /** Milliseconds after the first failure; doubles from then on. */
   readonly first: number
   /** Milliseconds at most. */
   readonly most: number
@@ -9,9 +10,9 @@ export interface Backoff {
 
 /**
  * Milliseconds after `failures` failed attempts in a row (1 or more): between half and all of the doubled value, so that
- * many who failed together do not come back together. `random` is in [0, 1).
+ * many who failed together do not come back together.
  */
-export function backoff(failures: number, { first, most }: Backoff, random: () => number): number {
+export function backoff(failures: number, { first, most }: Pauses, clock: Clock): number {
   const full = Math.min(most, first * 2 ** Math.min(failures - 1, 30))
-  return Math.round(full / 2 + (full / 2) * random())
+  return Math.round(full / 2 + (full / 2) * clock.random())
 }

@@ -159,12 +159,12 @@ export class HttpExchange implements Transport, Reader {
       home.lost()
     } else if (fault.kind === 'status' && fault.body !== undefined && this.#refusal(fault.body)) {
       // Was the response.
-    } else if (fault.kind === 'broke' || (resumed && (fault.kind === 'unreached' || isPassing(fault)))) {
-      this.#again(errorOf(fault, wire.name))
     } else {
-      this.#fail(
-        resumed && fault.kind !== 'too_large' ? broke(wire.name, errorOf(fault, wire.name)) : errorOf(fault, wire.name)
-      )
+      const error = errorOf(fault, wire.name)
+      if (fault.kind === 'broke') this.#again(error)
+      else if (!resumed || fault.kind === 'too_large') this.#fail(error)
+      else if (fault.kind === 'unreached' || isPassing(fault)) this.#again(broke(wire.name, error))
+      else this.#fail(broke(wire.name, error))
     }
   }
 
@@ -239,7 +239,10 @@ export class HttpExchange implements Transport, Reader {
       return
     }
     this.#leg = undefined
-    this.#resumption ??= new Resumption(this.#home!.wire.clock)
+    if (this.#resumption === undefined) {
+      this.#resumption = new Resumption(this.#home!.wire.clock)
+      this.#resumption.event()
+    }
     if (!this.#resumption.again(() => this.goOn(id))) this.#fail(error)
   }
 

@@ -124,7 +124,7 @@ export class Listener implements Reader {
     this.#leg = undefined
     const healthy = this.#openedAt !== undefined && clock.now() - this.#openedAt >= healthyMs
     this.#failures = healthy ? 1 : this.#failures + 1
-    const pause = backoff(this.#failures, pauses, clock.random)
+    const pause = backoff(this.#failures, pauses, clock)
     this.#forget = clock.after(Math.max(this.#retry, pause), () => this.#open())
   }
 

@@ -49,9 +49,9 @@ export class Resumption {
     if (this.#failures > maxFailures) return false
     const pause =
       this.#failures > 0
-        ? backoff(this.#failures, afterFailure, this.#clock.random)
+        ? backoff(this.#failures, afterFailure, this.#clock)
         : this.#silences > 1
-          ? backoff(this.#silences - 1, afterSilence, this.#clock.random)
+          ? backoff(this.#silences - 1, afterSilence, this.#clock)
           : 0
     this.#forget = this.#clock.after(Math.max(this.#retry, pause), call)
     return true
