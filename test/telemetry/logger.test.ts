@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { mock } from 'node:test'
 import t, { type Test } from 'tap'
@@ -318,4 +319,23 @@ t.test('a reader that does not read holds up close for a second at most', async 
   child.stdout!.pause()
   const [error] = await Promise.all([text(child.stderr!), once(child, 'exit')])
   t.equal(error, 'closed true')
+})
+
+t.test('what finds no room for a slow reader is lost, counted and told', async t => {
+  const child = program(`
+    createLogger({ level: 'info', format: 'json' })
+    for (let i = 0; i < 60_000; i++) facts.request.publish(request)
+    setInterval(() => {}, 1000)`)
+  t.teardown(() => child.kill())
+  let written = 0
+  for await (const line of createInterface(child.stdout!)) {
+    const { lost, level } = JSON.parse(line) as { lost?: number; level: string }
+    if (lost === undefined) written++
+    else {
+      t.equal(level, 'warn')
+      t.ok(lost > 0)
+      t.equal(written + lost, 60_000)
+      break
+    }
+  }
 })
