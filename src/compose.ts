@@ -308,10 +308,13 @@ function limitsOf(config: Config) {
 /** The longest that a timer takes: 24 days. */
 const longest = 2 ** 31 - 1
 
-/** Values that no line of the log may show. */
+/** Values that no line of the log may show: those of headers, and of variables whose name says so. */
 function secretsOf(config: Config): string[] {
   return config.backends.flatMap(backend => {
     if (backend.kind === 'http' || backend.kind === 'sse') return Object.values(backend.headers)
-    return backend.kind === 'stdio' ? Object.values(backend.env) : []
+    if (backend.kind !== 'stdio') return []
+    return Object.entries(backend.env).flatMap(([name, value]) => (secretName.test(name) ? [value] : []))
   })
 }
+
+const secretName = /key|token|secret|pass|credential|auth/i

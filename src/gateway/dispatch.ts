@@ -4,7 +4,7 @@ import { begin, type ResponseMode } from '../exchanges/run.ts'
 import { Running } from '../exchanges/running.ts'
 import { type MessageSource, merged, single } from '../exchanges/source.ts'
 import { errorMessage, makeResult } from '../protocol/make.ts'
-import { isBatch, isError, line, type Message, read, stringParam, textMeta } from '../protocol/message.ts'
+import { isBatch, line, type Message, read, stringParam, textMeta } from '../protocol/message.ts'
 import { assumedVersion, isModern, isVersion } from '../protocol/version.ts'
 import { type Live, Sessions, sessionHash } from '../sessions/lifecycle.ts'
 import { channelStream, parseEventId } from '../streams/event-id.ts'
@@ -16,6 +16,7 @@ import { initialize } from './methods/initialize.ts'
 import { setLevel } from './methods/set-level.ts'
 import { subscribe, unsubscribe } from './methods/subscriptions.ts'
 import { notified } from './notifications.ts'
+import { noted, noteOutcome } from './outcome.ts'
 import type { Incoming, IncomingGet, IncomingPost, Note } from './request.ts'
 
 type Method = (request: Message, live: Live, incoming: Incoming, context: Context) => MessageSource
@@ -139,7 +140,7 @@ export class Dispatch {
     const begun = await begin(source, this.#mode(incoming), this.#context.sseAfterMs)
     if (begun.kind === 'open') {
       incoming.note.outcome = 'ok'
-      return { kind: 'stream', run: reader => this.#stream(live, begun.rest, ids, reader) }
+      return { kind: 'stream', run: reader => this.#stream(live, noted(begun.rest, incoming.note), ids, reader) }
     }
     const { responses } = begun
     for (const response of responses) noteOutcome(response, incoming.note)
@@ -271,8 +272,4 @@ function noteOf(message: Message, note: Note): void {
   note.method = message.method ?? 'response'
   if (message.method === 'tools/call' || message.method === 'prompts/get') note.name = stringParam(message, 'name')
   note.outcome = message.kind === 'request' ? 'ok' : 'accepted'
-}
-
-function noteOutcome(response: Message, note: Note): void {
-  if (isError(response)) note.outcome = 'rpc_error'
 }
