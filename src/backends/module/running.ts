@@ -122,7 +122,6 @@ export class Running {
 
   #failure(id: string, error: unknown): Message {
     if (isProtocolError(error)) return errorMessage(id, error)
-    if (error instanceof GatewayError) return makeError(id, error.rpcCode, error.message, error.data)
     const text = `a handler failed in ${this.request.method}`
     facts.notice.publish({ level: 'error', text, backend: this.#shared.name, error })
     if (error instanceof ClientError) return errorMessage(id, error)
