@@ -2,9 +2,10 @@
 import { createHash, randomInt } from 'node:crypto'
 import type { Backend, Link, OpenOptions, Tuning } from '../backend.ts'
 import { type Clock, systemClock } from './clock.ts'
-import { unavailable } from './faults.ts'
-import { HttpLink, type LinkFacts } from './link.ts'
+import { sessionLost, unavailable } from './faults.ts'
+import { HttpLink } from './link.ts'
 import { handshake, initialized, initializeId } from './open.ts'
+import { type LinkFacts, readState } from './state.ts'
 import { Wire } from './wire.ts'
 
 export interface HttpBackendOptions {
@@ -46,7 +47,11 @@ export class HttpBackend implements Backend {
   }
 
   async open(options: OpenOptions): Promise<Link> {
-    if (options.state !== undefined) return this.#link(options, JSON.parse(options.state), randomInt(2 ** 47))
+    if (options.state !== undefined) {
+      const facts = readState(options.state)
+      if (facts === undefined) throw sessionLost(this.name)
+      return this.#link(options, facts, randomInt(2 ** 47))
+    }
     const facts = await handshake(this.#wire, options, this.#headers)
     const link = this.#link(options, facts, initializeId + 1)
     await initialized(this.#wire, link.headers.post)

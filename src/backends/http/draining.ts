@@ -1,6 +1,7 @@
 /** Streams whose response has come: read to their end, for the connection's sake, but not for long. */
 import { facts } from '../../telemetry/events.ts'
-import type { Leg, Reader } from './leg.ts'
+import type { Leg } from './leg.ts'
+import type { Reader } from './reader.ts'
 
 /** Upstreams should end the stream after the response (basic/transports, "Sending Messages to the Server", 6). Milliseconds. */
 const patience = 1_000

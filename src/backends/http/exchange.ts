@@ -2,12 +2,14 @@
 import { GatewayError } from '../../errors.ts'
 import { withId } from '../../protocol/edit.ts'
 import { sessionHeader } from '../../protocol/headers.ts'
-import { bytes, isBatch, isError, type Message, read, sameId, textParam } from '../../protocol/message.ts'
+import { bytes, isBatch, isError, type Message, read } from '../../protocol/message.ts'
 import { facts } from '../../telemetry/events.ts'
 import { Queue, type Transport } from '../queue.ts'
 import { broke, codeOf, errorOf, invalid, overloaded, sessionLost } from './faults.ts'
 import { type LegHeaders, resumeHeaders, usableId } from './headers.ts'
-import { type Fault, type Headers, Leg, type Reader } from './leg.ts'
+import { Leg } from './leg.ts'
+import { answers, isProgressOf, type Origin, placeOf } from './origin.ts'
+import type { Fault, Headers, Reader } from './reader.ts'
 import { isPassing, Resumption } from './resumption.ts'
 import type { Wire } from './wire.ts'
 
@@ -24,14 +26,6 @@ export interface Home {
   pong(id: string): void
   /** Whatever way it ended. */
   forget(exchange: HttpExchange): void
-}
-
-/** What tells the messages of one request apart, and, with the last event id, where its stream stands. */
-export interface Origin {
-  /** The id towards the upstream as JSON text: a number of the link's own. */
-  readonly id: string
-  /** JSON text of the request's progress token. */
-  readonly token?: string | undefined
 }
 
 export class HttpExchange implements Transport, Reader {
@@ -79,7 +73,7 @@ export class HttpExchange implements Transport, Reader {
     const { wire, headers } = this.#home!
     this.#lastEventId = lastEventId
     this.#resumption ??= new Resumption(wire.clock)
-    this.queue.stand(this.#place())
+    this.queue.stand(placeOf(this.#origin, this.#lastEventId))
     this.#leg = new Leg(this, wire.limit, false)
     wire.stream(resumeHeaders(headers.get, lastEventId), this.#leg)
   }
@@ -106,7 +100,7 @@ export class HttpExchange implements Transport, Reader {
 
   opened(_leg: Leg, headers: Headers, stream: boolean): void {
     this.#stream = stream
-    this.session = headers[sessionHeader]
+    this.session ??= headers[sessionHeader]
     this.#home?.wire.health.up()
     if (this.#paused) this.#leg?.pause()
   }
@@ -129,7 +123,7 @@ export class HttpExchange implements Transport, Reader {
     if (this.#home === undefined) return
     this.#lastEventId = usableId(id)
     this.#resumption?.event()
-    this.queue.stand(this.#place())
+    this.queue.stand(placeOf(this.#origin, this.#lastEventId))
   }
 
   retry(ms: number): void {
@@ -172,7 +166,7 @@ export class HttpExchange implements Transport, Reader {
     const home = this.#home
     if (home === undefined) return
     if (message.kind === 'response') {
-      if (!this.#isMine(message)) {
+      if (!answers(message, this.#origin, !this.#stream)) {
         this.#drop('unknown_id')
         return
       }
@@ -180,7 +174,7 @@ export class HttpExchange implements Transport, Reader {
       home.wire.finish(leg)
       return
     }
-    if (message.method === 'notifications/progress' && !this.#isMyToken(textParam(message, 'progressToken'))) {
+    if (message.method === 'notifications/progress' && !isProgressOf(message, this.#origin)) {
       this.#drop('unknown_token')
       return
     }
@@ -203,23 +197,12 @@ export class HttpExchange implements Transport, Reader {
   #refusal(body: Buffer): boolean {
     try {
       const got = read(body, this.#home!.wire.depth)
-      if (isBatch(got) || got.id === undefined || !isError(got) || !this.#isMine(got)) return false
+      if (isBatch(got) || !isError(got) || !answers(got, this.#origin, false)) return false
       this.#respond(got)
       return true
     } catch {
       return false
     }
-  }
-
-  /** Also as a string, for servers that answer 1 with "1"; and, where nothing else can be meant, as an error without id. */
-  #isMine(response: Message): boolean {
-    if (response.id === undefined) return !this.#stream
-    return response.id === this.#origin.id || response.id === `"${this.#origin.id}"`
-  }
-
-  #isMyToken(token: string | undefined): boolean {
-    const own = this.#origin.token
-    return token !== undefined && own !== undefined && sameId(token, own)
   }
 
   #skip(error: GatewayError): void {
@@ -244,11 +227,6 @@ export class HttpExchange implements Transport, Reader {
       this.#resumption.event()
     }
     if (!this.#resumption.again(() => this.goOn(id))) this.#fail(error)
-  }
-
-  #place(): string | undefined {
-    if (this.#lastEventId === undefined) return undefined
-    return JSON.stringify({ ...this.#origin, lastEventId: this.#lastEventId })
   }
 
   #fail(error: GatewayError): void {

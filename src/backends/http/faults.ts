@@ -1,6 +1,6 @@
 /** What a fault of the upstream is to the caller. Nothing of the upstream's head or body is in it, and no address. */
 import { type ErrorDetails, GatewayError } from '../../errors.ts'
-import type { Fault } from './leg.ts'
+import type { Fault } from './reader.ts'
 
 export function errorOf(fault: Fault, backend: string): GatewayError {
   switch (fault.kind) {

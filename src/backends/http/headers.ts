@@ -47,3 +47,11 @@ export const usableId = (id: string): string | undefined =>
 /** The value of `Mcp-Session-Id` when it is one: visible ASCII (basic/transports, "Session Management", 1), 1024 characters at most. */
 export const sessionIdOf = (value: string | string[] | undefined): string | undefined =>
   typeof value === 'string' && /^[\x21-\x7e]{1,1024}$/.test(value) ? value : undefined
+
+/** The media type of a `Content-Type`, in lower case; '' when there is none. */
+export const mediaType = (value: string | string[] | undefined): string => {
+  if (typeof value !== 'string') return ''
+  if (value === 'application/json' || value === 'text/event-stream') return value
+  const end = value.indexOf(';')
+  return (end === -1 ? value : value.slice(0, end)).trim().toLowerCase()
+}

@@ -7,16 +7,9 @@ import { type Home, HttpExchange } from './exchange.ts'
 import { broke, sessionLost, unanswered } from './faults.ts'
 import { type LegHeaders, legHeaders } from './headers.ts'
 import { type Audience, Listener } from './listener.ts'
+import { readPlace } from './origin.ts'
+import { capabilitiesOf, type LinkFacts } from './state.ts'
 import type { Wire } from './wire.ts'
-
-/** What a link is made from, and what another instance makes it from again. */
-export interface LinkFacts {
-  /** `Mcp-Session-Id` of the upstream. */
-  readonly session?: string | undefined
-  readonly version: string
-  /** JSON text of the InitializeResult. */
-  readonly result: string
-}
 
 /** How long (ms) an upstream may take to hear that something is over. */
 const closingMs = 5_000
@@ -43,17 +36,17 @@ export class HttpLink implements Link, Home, Audience {
   constructor(
     wire: Wire,
     options: OpenOptions,
-    facts: LinkFacts,
+    said: LinkFacts,
     headers: Readonly<Record<string, string>>,
     firstId: number,
     closed: (link: HttpLink) => void
   ) {
     this.wire = wire
     this.#options = options
-    this.session = facts.session
-    this.server = { version: facts.version, capabilities: capabilitiesOf(facts.result), result: facts.result }
-    this.state = JSON.stringify(facts)
-    this.headers = legHeaders(headers, facts.session, facts.version)
+    this.session = said.session
+    this.server = { version: said.version, capabilities: capabilitiesOf(said.result), result: said.result }
+    this.state = JSON.stringify(said)
+    this.headers = legHeaders(headers, said.session, said.version)
     this.#nextId = firstId
     this.#closed = closed
   }
@@ -73,10 +66,10 @@ export class HttpLink implements Link, Home, Audience {
   }
 
   resume(clientId: string, place: string, _call: Call): Exchange {
-    const { lastEventId, ...origin } = JSON.parse(place)
+    const { lastEventId, ...origin } = readPlace(place) ?? { id: '' }
     const exchange = new HttpExchange(this, clientId, origin)
     this.#exchanges.add(exchange)
-    if (this.#over) exchange.refuse(broke(this.wire.name))
+    if (this.#over || lastEventId === undefined) exchange.refuse(broke(this.wire.name))
     else exchange.goOn(lastEventId)
     return exchange.queue
   }
@@ -161,9 +154,4 @@ export class HttpLink implements Link, Home, Audience {
     const what = message.method ?? 'an answer'
     facts.notice.publish({ level: 'warn', text: `${what} was answered with HTTP status ${status}`, backend: name })
   }
-}
-
-function capabilitiesOf(result: string): Record<string, unknown> {
-  const { capabilities } = JSON.parse(result)
-  return typeof capabilities === 'object' && capabilities !== null ? capabilities : {}
 }

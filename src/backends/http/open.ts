@@ -8,7 +8,7 @@ import type { OpenOptions } from '../backend.ts'
 import { type Home, HttpExchange } from './exchange.ts'
 import { codeOf, invalid, unavailable } from './faults.ts'
 import { legHeaders, sessionIdOf } from './headers.ts'
-import type { LinkFacts } from './link.ts'
+import type { LinkFacts } from './state.ts'
 import type { Wire } from './wire.ts'
 
 /** Ids of requests after the handshake begin after this one. */

@@ -335,3 +335,38 @@ t.test('an upstream that accepts and closes, and one that says nonsense, break t
     server.close()
   }
 })
+
+t.test('the answer to initialize is resumed like any other, with the session it came with', async t => {
+  const on = await bench(t, {
+    intercept: (request, response, body) => {
+      if (request.method === 'GET') {
+        response.writeHead(200, sse).end(`data: {"jsonrpc":"2.0","id":1,"result":${on.server.initializeResult}}\n\n`)
+      } else if (body.includes('"initialize"')) {
+        on.upstream.sessions.add('s')
+        response.writeHead(200, { ...sse, 'mcp-session-id': 's' }).end('id: 1\ndata:\n\n')
+      } else return false
+      return true
+    }
+  })
+  const link = await on.open()
+  t.match(on.upstream.seenOf('GET')[0]!.headers, { 'mcp-session-id': 's', 'last-event-id': '1' })
+  t.equal((await texts(call(link, 'echo'))).length, 1)
+})
+
+t.test('what no link wrote is no state and no place', async t => {
+  const on = await bench(t)
+  const link = await on.open()
+  for (const state of [
+    '',
+    '{}',
+    'null',
+    '{"version":"1999-01-01","result":"{}"}',
+    '{"version":"2025-06-18","result":"[]"}'
+  ]) {
+    await t.rejects(on.open({ state }), { code: 'backend_session_lost' })
+  }
+  for (const place of ['', '{}', 'null', '{"id":"1"}', '{"lastEventId":"1"}']) {
+    t.equal((await failure(link.resume('1', place, principal))).code, 'backend_broke')
+  }
+  t.same(on.upstream.seenOf('GET'), [])
+})
