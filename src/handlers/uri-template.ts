@@ -17,15 +17,16 @@ type Piece =
 
 /** Pieces chained up, so that a place in the template is one node. */
 interface Node {
-  readonly id: number
   readonly piece: Piece
   readonly next: Node | undefined
   /** First piece of an optional one. */
   readonly inside: Node | undefined
 }
 
-/** Longer URIs match nothing: the time grows with the square of the length. */
+/** Longer URIs match nothing. */
 const maxUri = 2_048
+/** Places that one match may try; what is not found by then matches nothing. A template that is meant well needs a few. */
+const maxSteps = 20_000
 
 /** Throws a TypeError for what is no template of these levels. */
 export function parseTemplate(template: string): UriTemplate {
@@ -43,19 +44,18 @@ export function parseTemplate(template: string): UriTemplate {
     pieces.push(...expression(template, template.slice(open + 1, close), names))
     at = close + 1
   }
-  let ids = 0
   const chain = (list: readonly Piece[], end: Node | undefined): Node | undefined =>
     list.reduceRight<Node | undefined>((next, piece) => {
       const inside = piece.kind === 'optional' ? chain(piece.pieces, next) : undefined
-      return { id: ids++, piece, next, inside }
+      return { piece, next, inside }
     }, end)
   const first = chain(pieces, undefined)
   return {
     names,
     match(uri) {
       if (uri.length > maxUri) return undefined
-      const values: Record<string, string> = {}
-      return matches(first, uri, 0, values, new Set()) ? values : undefined
+      const found = new Match(uri)
+      return found.from(first, 0) ? decoded(found.values) : undefined
     }
   }
 }
@@ -85,68 +85,58 @@ function expression(template: string, body: string, names: string[]): Piece[] {
 const separated = (variables: readonly Piece[]): Piece[] =>
   variables.flatMap((variable, i): Piece[] => (i === 0 ? [variable] : [{ kind: 'text', text: ',' }, variable]))
 
-/** `dead`: places (node and offset) that led nowhere; none is tried twice. */
-function matches(
-  node: Node | undefined,
-  uri: string,
-  at: number,
-  values: Record<string, string>,
-  dead: Set<number>
-): boolean {
-  if (node === undefined) return at === uri.length
-  const place = node.id * (maxUri + 1) + at
-  if (dead.has(place)) return false
-  if (tries(node, uri, at, values, dead)) return true
-  dead.add(place)
-  return false
+class Match {
+  /** Not decoded. */
+  readonly values: Record<string, string> = {}
+  readonly #uri: string
+  #steps = 0
+
+  constructor(uri: string) {
+    this.#uri = uri
+  }
+
+  /** Whether the rest of the URI, from `at`, is what the nodes can make. */
+  from(node: Node | undefined, at: number): boolean {
+    if (++this.#steps > maxSteps) return false
+    if (node === undefined) return at === this.#uri.length
+    const { piece, next } = node
+    if (piece.kind === 'text') {
+      return this.#uri.startsWith(piece.text, at) && this.from(next, at + piece.text.length)
+    }
+    if (piece.kind === 'optional') return this.from(node.inside, at) || this.from(next, at)
+    if (piece.kind === 'query') return this.from(next, this.#query(piece.first, piece.names, at))
+    let end = at
+    while (end < this.#uri.length && (piece.reserved || !'/?#'.includes(this.#uri[end]!))) end++
+    for (; end > at; end--) {
+      if (!this.from(next, end)) continue
+      this.values[piece.name] = this.#uri.slice(at, end)
+      return true
+    }
+    return false
+  }
+
+  /** Reads `?a=1&b=2` as far as its names are known. Returns where it ends. */
+  #query(first: string, names: readonly string[], start: number): number {
+    const uri = this.#uri
+    let separator = first
+    let at = start
+    while (uri[at] === separator) {
+      const ends = ['&', '#'].map(end => uri.indexOf(end, at + 1)).filter(end => end !== -1)
+      const end = Math.min(uri.length, ...ends)
+      const [name = '', ...rest] = uri.slice(at + 1, end).split('=')
+      if (!names.includes(name)) break
+      this.values[name] = rest.join('=')
+      at = end
+      separator = '&'
+    }
+    return at
+  }
 }
 
-function tries(node: Node, uri: string, at: number, values: Record<string, string>, dead: Set<number>): boolean {
-  const { piece, next } = node
-  if (piece.kind === 'text') {
-    return uri.startsWith(piece.text, at) && matches(next, uri, at + piece.text.length, values, dead)
-  }
-  if (piece.kind === 'optional') {
-    return matches(node.inside, uri, at, values, dead) || matches(next, uri, at, values, dead)
-  }
-  if (piece.kind === 'query') return matches(next, uri, query(piece.first, piece.names, uri, at, values), values, dead)
-  let end = at
-  while (end < uri.length && (piece.reserved || !'/?#'.includes(uri[end]!))) end++
-  for (; end > at; end--) {
-    const value = decode(uri.slice(at, end))
-    if (value === undefined || !matches(next, uri, end, values, dead)) continue
-    values[piece.name] = value
-    return true
-  }
-  return false
-}
-
-/** Reads `?a=1&b=2` as far as its names are known. Returns where it ends. */
-function query(
-  first: string,
-  names: readonly string[],
-  uri: string,
-  start: number,
-  values: Record<string, string>
-): number {
-  let separator = first
-  let at = start
-  while (uri[at] === separator) {
-    const ends = ['&', '#'].map(end => uri.indexOf(end, at + 1)).filter(end => end !== -1)
-    const end = Math.min(uri.length, ...ends)
-    const [name = '', ...rest] = uri.slice(at + 1, end).split('=')
-    const value = decode(rest.join('='))
-    if (!names.includes(name) || value === undefined) break
-    values[name] = value
-    at = end
-    separator = '&'
-  }
-  return at
-}
-
-function decode(text: string): string | undefined {
+/** Undefined when one is no percent-encoded UTF-8. */
+function decoded(values: Record<string, string>): Record<string, string> | undefined {
   try {
-    return decodeURIComponent(text)
+    return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, decodeURIComponent(value)]))
   } catch {
     return undefined
   }
