@@ -10,7 +10,8 @@ export const ask = (
   params?: unknown
 ): Promise<unknown> => {
   const id = conversation.nextId()
-  return running.ask(id, makeRequest(id, method, params))
+  conversation.asking.set(id, running)
+  return running.ask(id, makeRequest(id, method, params)).finally(() => conversation.asking.delete(id))
 }
 
 export const objectOf = (value: unknown): Readonly<Record<string, unknown>> | undefined =>

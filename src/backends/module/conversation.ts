@@ -5,6 +5,7 @@ import type { ClientFacts, Session } from '../../handlers/context.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { Client } from '../../sessions/session.ts'
 import { atLeast } from './levels.ts'
+import type { Running } from './running.ts'
 import type { Shared } from './shared.ts'
 
 /** Subscriptions that one link may hold. */
@@ -15,6 +16,8 @@ export class Conversation {
   readonly client: ClientFacts
   readonly session: Session
   readonly subscriptions = new Set<string>()
+  /** The call that asked, by the id of its request. */
+  readonly asking = new Map<string, Running>()
   readonly #shared: Shared
   readonly #receive: (message: Message) => void
   #level: LogLevel | false

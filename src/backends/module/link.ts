@@ -77,17 +77,11 @@ export class ModuleLink implements Link {
   async send(message: Message): Promise<void> {
     if (!this.#open) throw this.#over()
     if (message.kind !== 'response' || message.id === undefined) return
-    for (const { asked } of this.#running) {
-      const waiting = asked.get(message.id)
-      if (waiting === undefined) continue
-      const { result, error } = value(message) as {
-        result?: unknown
-        error?: { code?: unknown; message?: unknown; data?: unknown }
-      }
-      if (error === undefined) waiting.resolve(result)
-      else waiting.reject(new ClientError(Number(error.code), String(error.message), error.data))
-      return
-    }
+    const waiting = this.#conversation.asking.get(message.id)?.asked.get(message.id)
+    if (waiting === undefined) return
+    const { result, error } = value(message) as { result?: unknown; error?: Partial<ClientError> }
+    if (error === undefined) waiting.resolve(result)
+    else waiting.reject(new ClientError(Number(error.code), String(error.message), error.data))
   }
 
   listen(_on: boolean): void {}
