@@ -1,8 +1,7 @@
 /**
  * Messages of the upstream that belong to no exchange. Before the opener has its link it could not answer them: until then
- * they are kept, and pings, which are allowed that early (basic/lifecycle, "Initialization"), are answered here.
+ * they are kept.
  */
-import { makeResult } from '../protocol/make.ts'
 import type { Message } from '../protocol/message.ts'
 import { facts } from '../telemetry/events.ts'
 
@@ -18,11 +17,8 @@ export class Arrivals {
     this.#deliver = deliver
   }
 
-  /** `answer` sends to the upstream. */
-  take(message: Message, answer: (message: Message) => Promise<void>): void {
+  take(message: Message): void {
     if (this.#kept === undefined) this.#deliver(message)
-    else if (message.kind === 'request' && message.method === 'ping')
-      answer(makeResult(message.id!, {})).catch(() => {})
     else if (this.#kept.length < maxKept) this.#kept.push(message)
     else facts.drop.publish({ reason: 'too_early', backend: this.#backend })
   }

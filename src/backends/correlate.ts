@@ -5,10 +5,11 @@
  */
 import type { GatewayError } from '../errors.ts'
 import { withId, withMeta, withParam } from '../protocol/edit.ts'
-import { makeError, makeNotification } from '../protocol/make.ts'
+import { makeError, makeNotification, makeResult } from '../protocol/make.ts'
 import { type Message, textMeta, textParam } from '../protocol/message.ts'
 import { facts } from '../telemetry/events.ts'
 import { answeredId } from './answered-id.ts'
+import { Pace, type Paced } from './pace.ts'
 import { Queue } from './queue.ts'
 
 export interface Pipe {
@@ -29,7 +30,7 @@ export interface CorrelatorOptions {
   readonly patienceMs?: number
 }
 
-interface Open {
+interface Open extends Paced {
   readonly number: number
   readonly queue: Queue
   /** JSON text of the caller's id and progress token. */
@@ -41,8 +42,6 @@ interface Open {
   readonly owner: unknown
   /** Ids of the upstream's own requests that were yielded here and have no answer yet. */
   asks: Set<string> | undefined
-  /** Its reader held the pipe for too long: notifications are dropped until it has caught up. */
-  behind: boolean
 }
 
 /** Finished task-augmented requests whose progress is still let through, and requests of the upstream kept track of. */
@@ -56,13 +55,13 @@ export class Correlator {
   readonly #open = new Map<number, Open>()
   /** Number to caller's token. */
   readonly #tasks = new Map<string, string>()
-  readonly #slow = new Set<Open>()
-  #patience: NodeJS.Timeout | undefined
+  readonly #pace: Pace
   #last = 0
   #failure: GatewayError | undefined
 
   constructor(options: CorrelatorOptions) {
     this.#options = options
+    this.#pace = new Pace(options.patienceMs ?? 250, () => options.pipe.resume())
   }
 
   /** Number of the latest exchange. */
@@ -124,12 +123,13 @@ export class Correlator {
     return this.#options.pipe.write(message)
   }
 
-  /** Something of the upstream. False: pause the pipe until `resume`. */
+  /** Something of the upstream; a ping is answered. False: pause the pipe until `resume`. */
   accept(message: Message): boolean {
     if (message.kind === 'response') this.#response(message)
     else if (message.method === 'notifications/progress') this.#progress(message)
+    else if (message.kind === 'request' && message.method === 'ping') this.#tell(makeResult(message.id!, {}))
     else this.#unaddressed(message)
-    return this.#slow.size === 0
+    return this.#pace.free
   }
 
   /**
@@ -154,8 +154,7 @@ export class Correlator {
     const open = [...this.#open.values()]
     this.#open.clear()
     this.#tasks.clear()
-    this.#slow.clear()
-    this.#impatient()
+    this.#pace.clear()
     for (const { queue } of open) queue.fail(error)
   }
 
@@ -216,8 +215,7 @@ export class Correlator {
 
   #only(message: Message): Open | undefined {
     if (this.#open.size !== 1) return undefined
-    const related = message.kind === 'request' ? message.method !== 'ping' : message.method === 'notifications/message'
-    if (!related) return undefined
+    if (message.kind !== 'request' && message.method !== 'notifications/message') return undefined
     if (message.scanned.meta?.keys.includes(relatedTask)) return undefined
     for (const open of this.#open.values()) return open
     return undefined
@@ -237,42 +235,19 @@ export class Correlator {
       if (message.kind === 'request') this.#tell(makeError(message.id, -32603, 'the client does not keep up'))
       return
     }
-    if (open.queue.push(message)) return
-    this.#slow.add(open)
-    this.#patience ??= setTimeout(() => this.#giveUp(), this.#options.patienceMs ?? 250)
-  }
-
-  /** Others wait on this pipe: the slow ones lose notifications from here on. */
-  #giveUp(): void {
-    this.#patience = undefined
-    for (const open of this.#slow) open.behind = true
-    this.#slow.clear()
-    this.#options.pipe.resume()
+    if (!open.queue.push(message)) this.#pace.hold(open)
   }
 
   #caughtUp(number: number): void {
     const open = this.#open.get(number)
-    if (open === undefined) return
-    open.behind = false
-    this.#notSlow(open)
+    if (open !== undefined) this.#pace.release(open)
   }
 
   #forget(number: number): void {
     const open = this.#open.get(number)
     if (open === undefined) return
     this.#open.delete(number)
-    this.#notSlow(open)
-  }
-
-  #notSlow(open: Open): void {
-    if (!this.#slow.delete(open) || this.#slow.size > 0) return
-    this.#impatient()
-    this.#options.pipe.resume()
-  }
-
-  #impatient(): void {
-    clearTimeout(this.#patience)
-    this.#patience = undefined
+    this.#pace.release(open)
   }
 
   /** Nobody waits for the outcome: a pipe that breaks says so to all. */

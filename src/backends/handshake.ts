@@ -20,7 +20,7 @@ export interface Handshake {
 
 /**
  * Rejects with `timeout`, `backend_unavailable` (refused), `backend_invalid` (a version that is not spoken here),
- * whatever broke the pipe, or the reason of the signal. `initialize` is never cancelled: giving up tells nobody.
+ * or whatever broke the pipe. `initialize` is never cancelled: giving up tells nobody.
  */
 export async function handshake(pipe: Correlator, options: Handshake): Promise<Server> {
   const { backend, version, client } = options
@@ -34,7 +34,12 @@ export async function handshake(pipe: Correlator, options: Handshake): Promise<S
     )
   )
   const { promise: givenUp, reject } = Promise.withResolvers<never>()
-  const onAbort = (): void => reject(options.signal.reason)
+  const onAbort = (): void => {
+    const { reason: cause } = options.signal
+    reject(
+      new GatewayError('backend_unavailable', `the opening of backend "${backend}" was given up`, { backend, cause })
+    )
+  }
   const timer = setTimeout(() => {
     reject(new GatewayError('timeout', `backend "${backend}" did not answer initialize in time`, { backend }))
   }, options.timeoutMs)

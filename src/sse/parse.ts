@@ -14,8 +14,10 @@ export interface Events {
   id(id: string): void
   /** `retry`: milliseconds, as sent. */
   retry(ms: number): void
-  /** The event is larger than the bound. Nothing more is told. */
-  tooLarge(): void
+  /** The event is larger than the bound. `head`: how its data begins. Without `skipped` nothing more is told. */
+  tooLarge(head: Buffer): void
+  /** The end of an event that was too large; the next are told again. `tail`: its last bytes, line ends left out. */
+  skipped?(tail: Buffer): void
 }
 
 const lf = 0x0a
@@ -25,6 +27,9 @@ const empty = Buffer.alloc(0)
 
 /** Of the longest field that counts: `data: ` before a value of the largest size. */
 const fieldBytes = 6
+
+/** Of the ends of an event that is too large. */
+const endBytes = 256
 
 /** `data` lines of one event. */
 const maxLines = 100_000
@@ -44,6 +49,8 @@ export class SseParser {
   #bom = 0
   #afterCr = false
   #dead = false
+  /** Within an event that is too large: its last bytes so far. `#partialBytes` only says whether the line has any. */
+  #tail: Buffer | undefined
 
   /** `limit`: bytes that one event may have, its unfinished line included. */
   constructor(events: Events, limit: number) {
@@ -93,9 +100,15 @@ export class SseParser {
   }
 
   #keep(piece: Buffer): void {
+    if (this.#tail !== undefined) {
+      this.#tail = lastBytes(this.#tail, piece)
+      this.#partialBytes = 1
+      return
+    }
     const size = this.#partialBytes + piece.length
     if (size + this.#dataBytes > this.#limit + fieldBytes) {
-      this.#overflow()
+      this.#overflow(piece)
+      this.#partialBytes = 1
       return
     }
     if (size > this.#partial.length) {
@@ -110,28 +123,44 @@ export class SseParser {
   }
 
   #whole(chunk: Buffer, start: number, end: number): Buffer {
-    if (this.#partialBytes === 0) return chunk.subarray(start, end)
+    if (this.#partialBytes === 0 && this.#tail === undefined) return chunk.subarray(start, end)
     if (end > start) this.#keep(chunk.subarray(start, end))
-    const line = this.#partial.subarray(0, this.#partialBytes)
-    this.#partial = empty
+    const bytes = this.#partialBytes
     this.#partialBytes = 0
+    if (this.#tail !== undefined) return bytes === 0 ? empty : this.#tail
+    const line = this.#partial.subarray(0, bytes)
+    this.#partial = empty
     return line
   }
 
-  #overflow(): void {
-    this.#dead = true
+  /** `last`: the bytes that were too many. */
+  #overflow(last: Buffer): void {
+    const begun = this.#partial.subarray(0, this.#partialBytes)
+    const first = this.#data[0] ?? dataOf(begun.length > 0 ? begun : last)
+    const head = Buffer.from(first.subarray(0, endBytes))
+    this.#dead = this.#events.skipped === undefined
+    this.#tail = lastBytes(begun, last)
     this.#partial = empty
-    this.#partialBytes = 0
     this.#data = []
-    this.#events.tooLarge()
+    this.#dataBytes = 0
+    this.#events.tooLarge(head)
+  }
+
+  #skipped(tail: Buffer): void {
+    this.#tail = undefined
+    this.#type = ''
+    this.#id = undefined
+    this.#events.skipped?.(tail)
   }
 
   #line(line: Buffer): void {
     if (this.#dead) return
     if (line.length === 0) {
-      this.#dispatch()
+      if (this.#tail === undefined) this.#dispatch()
+      else this.#skipped(this.#tail)
       return
     }
+    if (this.#tail !== undefined) return
     const colon = line.indexOf(0x3a)
     if (colon === 0) return
     const nameEnd = colon === -1 ? line.length : colon
@@ -156,7 +185,7 @@ export class SseParser {
 
   #datum(value: Buffer): void {
     this.#dataBytes += value.length + 1
-    if (this.#dataBytes > this.#limit + 1 || this.#data.length === maxLines) this.#overflow()
+    if (this.#dataBytes > this.#limit + 1 || this.#data.length === maxLines) this.#overflow(value)
     else this.#data.push(value)
   }
 
@@ -189,4 +218,15 @@ function join(lines: readonly Buffer[]): Buffer {
     pieces.push(line)
   }
   return Buffer.concat(pieces)
+}
+
+/** The value of a line that has a `data` field; other lines as they are. */
+function dataOf(line: Buffer): Buffer {
+  if (line.toString('latin1', 0, 5) !== 'data:') return line
+  return line.subarray(line[5] === 0x20 ? 6 : 5)
+}
+
+function lastBytes(before: Buffer, more: Buffer): Buffer {
+  const joined = more.length >= endBytes ? more : Buffer.concat([before.subarray(-endBytes), more])
+  return Buffer.from(joined.subarray(-endBytes))
 }

@@ -155,3 +155,42 @@ t.test('a line of 20 MB in small pieces takes linear time (SSE-06)', async t => 
   t.same(sizes, [size])
   t.ok(performance.now() - begun < 2_000)
 })
+
+t.test('SSE-06 an event over the bound is skipped where that is wanted, and the next ones are told', t => {
+  const large = `{"id":7,"x":"${'x'.repeat(400)}"}`
+  const text =
+    `data: one\n\nevent: e\nid: 5\ndata: ${large}\r\ndata: more\n\ndata: two\n\n` +
+    `: ${'c'.repeat(300)}\n\ndata: three\n\n${'data: xxxxxxxxx\n'.repeat(30)}\ndata: four\n\n`
+  const bytes = Buffer.from(text)
+  for (const size of [1, 2, 3, 7, 64, 101, 333, 4_096]) {
+    const told: string[] = []
+    const parser = new SseParser(
+      {
+        event: (data, type) => told.push(`${type} ${data}`),
+        id: id => told.push(`id ${id}`),
+        retry: () => {},
+        tooLarge: head => told.push(`large ${head.toString().slice(0, 7)}`),
+        skipped: tail => told.push(`skipped ${tail.toString().slice(-5)}`)
+      },
+      100
+    )
+    for (let at = 0; at < bytes.length; at += size) parser.push(bytes.subarray(at, at + size))
+    const comment = told.filter(line => line.startsWith('large : c'))
+    t.same(
+      told.filter(line => !line.startsWith('large : c') && !line.startsWith('skipped cc')),
+      [
+        'message one',
+        'large {"id":7',
+        'skipped  more',
+        'message two',
+        'message three',
+        'large xxxxxxx',
+        'skipped xxxxx',
+        'message four'
+      ],
+      `${size} bytes at a time`
+    )
+    t.ok(comment.length <= 1)
+  }
+  t.end()
+})

@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto'
 import type { Backend, Link, OpenOptions, Tuning } from '../backend.ts'
 import { Health } from '../health.ts'
-import { Conversation, type UpstreamLimits } from './conversation.ts'
+import type { UpstreamLimits } from '../intake.ts'
+import { Conversation } from './conversation.ts'
 import { Wire } from './wire.ts'
 
 export interface SseBackendOptions {

@@ -1,7 +1,7 @@
 /** One HTTP+SSE session: the stream brings what the upstream says, posts to its endpoint take what is said to it. */
 import { setMaxListeners } from 'node:events'
 import { GatewayError } from '../../errors.ts'
-import { bytes, type Message, readMessage } from '../../protocol/message.ts'
+import { bytes, type Message } from '../../protocol/message.ts'
 import { latestLegacy } from '../../protocol/version.ts'
 import { SseParser } from '../../sse/parse.ts'
 import { facts } from '../../telemetry/events.ts'
@@ -9,15 +9,10 @@ import { Arrivals } from '../arrivals.ts'
 import type { OpenOptions } from '../backend.ts'
 import { Correlator } from '../correlate.ts'
 import { handshake } from '../handshake.ts'
+import { endless, Intake, type UpstreamLimits } from '../intake.ts'
 import { PipeLink } from '../pipe-link.ts'
 import { endpointOf } from './endpoint.ts'
 import type { Wire } from './wire.ts'
-
-/** Bytes of a message of the backend, and levels of its nesting. */
-export interface UpstreamLimits {
-  readonly upstream: number
-  readonly depth: number
-}
 
 export interface ConversationEvents {
   /** It broke while it was in use. */
@@ -34,6 +29,7 @@ export class Conversation {
   readonly #options: OpenOptions
   readonly #events: ConversationEvents
   readonly #correlator: Correlator
+  readonly #intake: Intake
   readonly #arrivals: Arrivals
   /** Ends the stream, and posts that are under way. */
   readonly #abort = new AbortController()
@@ -41,6 +37,9 @@ export class Conversation {
   #body: Body | undefined
   #link: PipeLink | undefined
   #over = false
+  /** While a message is skipped that is too large: how it begins, or nothing once its call has failed. */
+  #large: Buffer | undefined
+  #skippedBytes = 0
 
   constructor(wire: Wire, limits: UpstreamLimits, options: OpenOptions, events: ConversationEvents) {
     this.#wire = wire
@@ -52,8 +51,9 @@ export class Conversation {
       backend: wire.backend,
       single: true,
       pipe: { write: message => this.#post(message), resume: () => this.#body?.resume() },
-      receive: message => this.#arrive(message)
+      receive: message => this.#arrivals.take(message)
     })
+    this.#intake = new Intake(this.#correlator, wire.backend, limits)
     setMaxListeners(0, this.#abort.signal)
     this.#endpoint.promise.catch(() => {})
   }
@@ -78,7 +78,7 @@ export class Conversation {
         client,
         timeoutMs: this.#wire.timeout,
         signal,
-        receive: message => this.#arrive(message)
+        receive: message => this.#arrivals.take(message)
       })
       this.#link = new PipeLink(this.#wire.backend, server, this.#correlator, async link => {
         this.#correlator.closeAll(link, false)
@@ -120,18 +120,20 @@ export class Conversation {
     const parser = new SseParser(
       {
         event: (data, type) => {
-          if (type === 'message') paused = !this.#message(data) || paused
+          if (type === 'message') paused = !this.#intake.text(own(data)) || paused
           else if (type === 'endpoint') this.#named(data)
         },
         id: () => {},
         retry: () => {},
-        tooLarge: () => this.#tooLarge()
+        tooLarge: head => this.#tooLarge(head),
+        skipped: tail => this.#skipped(tail)
       },
       this.#limits.upstream
     )
     body.on('data', (chunk: Buffer) => {
       paused = false
       parser.push(chunk)
+      if (this.#large !== undefined) this.#skip(chunk.length)
       if (paused) body.pause()
     })
     const broke = (cause?: unknown): void => this.end(this.#wire.error('backend_broke', 'broke off its stream', cause))
@@ -148,27 +150,24 @@ export class Conversation {
     }
   }
 
-  #message(data: Buffer): boolean {
-    let message: Message
-    try {
-      message = readMessage(own(data), this.#limits.depth)
-    } catch {
-      facts.drop.publish({ reason: 'noise', backend: this.#wire.backend })
-      return true
-    }
-    return this.#correlator.accept(message)
+  /** The call fails as soon as it is known which one it is, maybe only at the end of the message. */
+  #tooLarge(head: Buffer): void {
+    this.#large = this.#intake.large(head) ? empty : head
+    this.#skippedBytes = 0
   }
 
-  #arrive(message: Message): void {
-    this.#arrivals.take(message, answer => this.#correlator.send(answer))
+  #skipped(tail: Buffer): void {
+    const head = this.#large
+    this.#large = undefined
+    if (head !== undefined && head.length > 0) this.#intake.largeOver(head, tail)
   }
 
-  /** The rest of the stream is lost with it. */
-  #tooLarge(): void {
-    const { backend } = this.#wire
-    const text = `backend "${backend}" sent a message that is larger than ${this.#limits.upstream} bytes`
-    this.#correlator.unreadable(empty, empty, new GatewayError('backend_too_large', text, { backend }), true)
-    this.end(this.#wire.error('backend_broke', 'sent a message that is too large'))
+  /** A message without an end would never be told from a slow one. */
+  #skip(bytes: number): void {
+    this.#skippedBytes += bytes
+    if (this.#skippedBytes <= endless * this.#limits.upstream) return
+    this.#skipped(empty)
+    this.end(this.#wire.error('backend_broke', 'sent a message without an end'))
   }
 
   async #post(message: Message): Promise<void> {
@@ -182,7 +181,12 @@ export class Conversation {
       throw error
     }
     if (status < 300) return
-    if ((status !== 404 && status !== 410) || this.#link === undefined) throw this.#wire.status(status)
+    if ((status !== 404 && status !== 410) || this.#link === undefined) {
+      if (message.kind === 'request') throw this.#wire.status(status)
+      const text = `${message.method ?? 'an answer'} was answered with HTTP status ${status}`
+      facts.notice.publish({ level: 'warn', text, backend: this.#wire.backend })
+      return
+    }
     // The session is gone. This message was refused before it was looked at; the others fail after it.
     setImmediate(() => this.end(this.#wire.error('backend_broke', 'does not know its session any more')))
     throw new GatewayError(

@@ -8,8 +8,9 @@ import { facts } from '../../telemetry/events.ts'
 import type { Backend, Link, OpenOptions, Tuning } from '../backend.ts'
 import { Backoff } from '../backoff.ts'
 import { Health } from '../health.ts'
+import type { UpstreamLimits } from '../intake.ts'
 import type { Graces, Program } from './child.ts'
-import { Conversation, type UpstreamLimits } from './conversation.ts'
+import { Conversation } from './conversation.ts'
 
 export interface StdioBackendOptions {
   readonly name: string
@@ -121,6 +122,18 @@ class StdioBackend implements Backend {
 
   async #start(client: Pick<Client, 'capabilities' | 'info'>, signal: AbortSignal): Promise<Conversation> {
     await this.#ready(signal)
+    try {
+      const conversation = this.#converse()
+      await conversation.start({ version: latestLegacy, client, timeoutMs: this.#timeoutMs, signal })
+      this.#health.up()
+      return conversation
+    } catch (error) {
+      if (!signal.aborted && !this.#closed) this.#failed(error instanceof Error ? error.message : String(error))
+      throw error
+    }
+  }
+
+  #converse(): Conversation {
     const conversation = new Conversation({
       program: this.#program,
       limits: this.#limits,
@@ -130,13 +143,6 @@ class StdioBackend implements Backend {
     })
     this.#conversations.add(conversation)
     void conversation.gone.then(() => this.#conversations.delete(conversation))
-    try {
-      await conversation.start({ version: latestLegacy, client, timeoutMs: this.#timeoutMs, signal })
-    } catch (error) {
-      if (!signal.aborted && !this.#closed) this.#failed(error instanceof Error ? error.message : String(error))
-      throw error
-    }
-    this.#health.up()
     return conversation
   }
 
@@ -158,7 +164,8 @@ class StdioBackend implements Backend {
 
   #failed(reason: string): void {
     this.#backoff.failed()
-    this.#health.down(reason)
+    // One child of many that crashed says little about the backend.
+    if (![...this.#conversations].some(({ live }) => live)) this.#health.down(reason)
     facts.notice.publish({ level: 'warn', backend: this.name, text: reason })
   }
 

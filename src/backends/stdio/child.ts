@@ -57,19 +57,9 @@ export class Child {
     this.#program = program
     this.#events = events
     this.#graces = graces
-    this.#child = spawn(program.command, program.args, {
-      shell: false,
-      detached: true,
-      stdio: ['pipe', 'pipe', 'pipe'],
-      env: environment(program.env),
-      ...(program.cwd === undefined ? {} : { cwd: program.cwd })
-    })
+    this.#child = start(program)
     if (this.#child.pid !== undefined) rememberGroup(this.#child.pid)
     this.#listen()
-  }
-
-  get pid(): number | undefined {
-    return this.#child.pid
   }
 
   /** Resolves when the process and its group are no more. */
@@ -182,6 +172,26 @@ export class Child {
   }
 }
 
+/** Most failures are told by an event later; those that are thrown, and what is left without pipes, are rejected here. */
+function start(program: Program): ChildProcessWithoutNullStreams {
+  const { backend, command, args, env, cwd } = program
+  try {
+    const child = spawn(command, args, {
+      shell: false,
+      detached: true,
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: environment(env),
+      ...(cwd === undefined ? {} : { cwd })
+    })
+    if (child.stdin as unknown) return child
+    child.on('error', () => {})
+    throw new Error('too many open files')
+  } catch (cause) {
+    const text = `backend "${backend}": ${startFailure(command, cause as Error)}`
+    throw new GatewayError('backend_unavailable', text, { backend, cause })
+  }
+}
+
 function environment(configured: Readonly<Record<string, string>>): Record<string, string> {
   const env: Record<string, string> = {}
   for (const name of inherited) {
@@ -194,5 +204,5 @@ function environment(configured: Readonly<Record<string, string>>): Record<strin
 function startFailure(command: string, error: NodeJS.ErrnoException): string {
   if (error.code === 'ENOENT') return `cannot start "${command}": no such program, or no such working directory`
   if (error.code === 'EACCES') return `cannot start "${command}": it may not be executed`
-  return `cannot start "${command}": ${error.code ?? 'spawn failed'}`
+  return `cannot start "${command}": ${error.code ?? error.message}`
 }

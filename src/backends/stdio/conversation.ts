@@ -1,23 +1,15 @@
 /** A child and what is said with it: lines to messages, messages to exchanges, its end to everybody who has a part in it. */
 import { type ErrorCode, GatewayError } from '../../errors.ts'
-import { line, type Message, readMessage } from '../../protocol/message.ts'
-import { ScanError } from '../../protocol/scan.ts'
-import { facts } from '../../telemetry/events.ts'
-import { endBytes } from '../answered-id.ts'
+import { line, type Message } from '../../protocol/message.ts'
 import { Arrivals } from '../arrivals.ts'
 import type { OpenOptions, Server } from '../backend.ts'
 import { Correlator } from '../correlate.ts'
 import { type Handshake, handshake } from '../handshake.ts'
+import { Intake, type UpstreamLimits } from '../intake.ts'
 import { PipeLink } from '../pipe-link.ts'
 import { Child, type Graces, type Program } from './child.ts'
 import { Lines } from './lines.ts'
 import { LogLines } from './log-lines.ts'
-
-/** Bytes of a message of the backend, and levels of its nesting. */
-export interface UpstreamLimits {
-  readonly upstream: number
-  readonly depth: number
-}
 
 export interface ConversationOptions {
   readonly program: Program
@@ -35,6 +27,7 @@ export class Conversation {
   readonly #backend: string
   readonly #child: Child
   readonly #correlator: Correlator
+  readonly #intake: Intake
   readonly #arrivals: Arrivals
   readonly #lines: Lines
   readonly #members = new Map<PipeLink, Member>()
@@ -53,12 +46,13 @@ export class Conversation {
       backend: program.backend,
       single: options.single,
       pipe: { write: message => this.#child.write(line(message)), resume: () => this.#resume() },
-      receive: message => this.#arrive(message)
+      receive: message => this.#arrivals.take(message)
     })
+    this.#intake = new Intake(this.#correlator, program.backend, limits)
     this.#lines = new Lines(
       {
         line: bytes => this.#line(bytes),
-        tooLarge: (head, tail) => this.#tooLarge(head, tail),
+        tooLarge: (head, tail) => this.#intake.largeOver(head, tail),
         endless: head => this.#endless(head)
       },
       limits.upstream
@@ -80,10 +74,6 @@ export class Conversation {
     )
   }
 
-  get pid(): number | undefined {
-    return this.#child.pid
-  }
-
   /** Resolves when the process is no more. */
   get gone(): Promise<void> {
     return this.#child.gone
@@ -91,7 +81,7 @@ export class Conversation {
 
   /** Whether links can still be had. */
   get live(): boolean {
-    return this.#ended === undefined && !this.#closing
+    return this.#server !== undefined && this.#ended === undefined && !this.#closing
   }
 
   get unused(): boolean {
@@ -103,7 +93,7 @@ export class Conversation {
       this.#server = await handshake(this.#correlator, {
         ...options,
         backend: this.#backend,
-        receive: message => this.#arrive(message)
+        receive: message => this.#arrivals.take(message)
       })
     } catch (error) {
       const reason = this.#ended ?? error
@@ -143,48 +133,15 @@ export class Conversation {
   }
 
   #line(bytes: Buffer): boolean {
-    let message: Message
-    try {
-      message = readMessage(bytes, this.#options.limits.depth)
-    } catch (error) {
-      this.#noise(bytes, error)
-      return true
-    }
-    return this.#correlator.accept(message)
-  }
-
-  /** Whatever is no message is skipped; a broken answer fails its call, where its ends say whose it is. */
-  #noise(bytes: Buffer, error: unknown): void {
-    const broken = !this.#outputOver && error instanceof GatewayError && error.cause instanceof ScanError
-    const answered =
-      broken &&
-      bytes[0] === 0x7b &&
-      this.#correlator.unreadable(
-        bytes.subarray(0, endBytes),
-        bytes.subarray(-endBytes),
-        this.#error('backend_invalid', `the answer is no valid message: ${error.message}`)
-      )
-    if (!answered) facts.drop.publish({ reason: 'noise', backend: this.#backend })
-  }
-
-  #tooLarge(head: Buffer, tail: Buffer): void {
-    if (this.#correlator.unreadable(head, tail, this.#tooLargeError(), true)) return
-    facts.drop.publish({ reason: 'too_large', backend: this.#backend })
+    if (!this.#outputOver) return this.#intake.text(bytes)
+    this.#intake.fragment(bytes)
+    return true
   }
 
   #endless(head: Buffer): void {
-    this.#correlator.unreadable(head, empty, this.#tooLargeError(), true)
+    this.#intake.largeOver(head, empty)
     this.#over(`"${this.#options.program.command}" wrote a line without an end`)
     void this.#end({ input: 0, terminate: this.#options.graces.terminate })
-  }
-
-  #tooLargeError(): GatewayError {
-    const text = `a message is larger than ${this.#options.limits.upstream} bytes`
-    return this.#error('backend_too_large', text)
-  }
-
-  #arrive(message: Message): void {
-    this.#arrivals.take(message, answer => this.#correlator.send(answer))
   }
 
   /** A notification is for every link; a request wants one answer. */

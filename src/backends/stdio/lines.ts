@@ -3,6 +3,7 @@
  * is joined once, so that a long one costs what its length says. Lines are copies: none keeps a chunk alive.
  */
 import { endBytes } from '../answered-id.ts'
+import { endless } from '../intake.ts'
 
 export interface LineEvents {
   /** A line that is not empty. False: `push` stops there until `resume`. */
@@ -16,9 +17,6 @@ export interface LineEvents {
 const lf = 0x0a
 const cr = 0x0d
 const empty = Buffer.alloc(0)
-
-/** So many times the bound is read past for the line's end, before there is none to be expected. */
-const endless = 4
 
 export class Lines {
   readonly #events: LineEvents
@@ -40,6 +38,10 @@ export class Lines {
 
   /** False: nothing more until `resume` says true. */
   push(chunk: Buffer): boolean {
+    if (this.#rest !== undefined) {
+      this.#rest = Buffer.concat([this.#rest, chunk])
+      return false
+    }
     let at = 0
     while (!this.#dead) {
       const end = chunk.indexOf(lf, at)

@@ -3,6 +3,7 @@ import { Backoff } from '../../../src/backends/backoff.ts'
 import { GatewayError } from '../../../src/errors.ts'
 import { bytes, value } from '../../../src/protocol/message.ts'
 import { facts } from '../../../src/telemetry/events.ts'
+import { endOf, startChild } from '../../helpers/child.ts'
 import { Clock } from '../../helpers/clock.ts'
 import { children, runs } from '../../helpers/processes.ts'
 import { all, call, client, fixture, open, stdioBackend, textOf } from '../../helpers/stdio.ts'
@@ -331,13 +332,42 @@ t.test(
   }
 )
 
+t.test('B2 what a child said before it died is read in order, then the call fails', async t => {
+  const backend = stdioBackend()
+  const { link, ended } = await open(backend)
+  let read = 0
+  const reading = (async () => {
+    for await (const message of call(link, 'flood-and-exit', { count: 2_000 })) {
+      t.equal((value(message) as { params: { data: number } }).params.data, read++)
+      if (read % 10 === 0) await new Promise(resolve => setImmediate(resolve))
+    }
+  })()
+  await t.rejects(reading, { code: 'backend_broke' })
+  t.equal(read, 2_000)
+  t.equal(ended.length, 1)
+})
+
+t.test('BKD-03 without free file descriptors a start fails and the gateway lives', async t => {
+  const gateway = startChild('sh', ['-c', `ulimit -n 40 && exec "$0" ${fixture('descriptors.ts')}`, process.execPath])
+  t.equal(await gateway.line(line => line), 'backend_unavailable')
+  t.equal(await endOf(gateway, 5_000), 0)
+})
+
+t.test('BKD-03 a command line that is too long for the system is an error of the opening', async t => {
+  const backend = stdioBackend(['x'.repeat(1_000_000)])
+  await t.rejects(open(backend), { code: 'backend_unavailable', message: /cannot start/ })
+})
+
 t.test('BKD-03 SIGKILL under load, and while idle', async t => {
   const backend = stdioBackend([], { backoff: new Backoff(new Clock().now) })
   const [busy, idle] = await Promise.all([open(backend), open(backend)])
   const calls = Array.from({ length: 20 }, () => all(call(busy.link, 'silent')))
   for (const pid of children()) process.kill(pid, 'SIGKILL')
   for (const result of await Promise.allSettled(calls)) {
-    t.match(result, { status: 'rejected', reason: { code: 'backend_broke', message: /ended by SIGKILL/ } })
+    t.match(result, {
+      status: 'rejected',
+      reason: { code: 'backend_broke', message: /ended by SIGKILL|its input is closed/ }
+    })
   }
   await until('both links ended', () => busy.ended.length === 1 && idle.ended.length === 1)
 })
