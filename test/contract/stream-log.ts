@@ -486,6 +486,18 @@ export function streamLogContract(name: string, make: (bounds: StreamBounds) => 
     t.equal(await again.append(data('one')), 1, 'the name is free')
   })
 
+  test('a writer of a purged stream never writes into a later one of that name', async (t, { log, other }) => {
+    const unwatch = await other.watch(key, () => {})
+    const writer = await log.open(key, 'first')
+    await log.purge(key.session)
+    const next = await log.open(key, 'second')
+    await t.rejects(writer.append(data('late')))
+    await t.rejects(writer.end())
+    t.match(await other.read(key, 0, 10), { state: 'entries', entries: [], last: 0, facts: 'second' })
+    t.equal(await next.append(data('one')), 1)
+    await unwatch()
+  })
+
   test('one buffer in many streams is read unchanged from each', async (t, { log, other }) => {
     const shared = data('shared'.repeat(20))
     const keys = range(1, 200).map(i => ({ session: `${i}`, stream: 'channel' }))
