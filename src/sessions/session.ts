@@ -49,13 +49,19 @@ export interface Caps {
 }
 
 export interface SessionStore {
-  /** Counts and writes in one step. The record lives for `ttlMs` from its last `get`. */
+  /**
+   * Counts and writes in one step. The record lives for `ttlMs` from its last `get`. `full` rather than `group-full` when
+   * both are reached. Rejects when the id is taken.
+   */
   create(record: SessionRecord, ttlMs: number, caps: Caps): Promise<'created' | 'full' | 'group-full'>
   /** Also refreshes its time to live: one operation per call. */
   get(id: SessionId, ttlMs: number): Promise<SessionRecord | undefined>
   /** Whether it exists. Does not refresh. */
   has(id: SessionId): Promise<boolean>
-  /** Compare-and-set on `previous.revision`; `next.revision` is one more. False when the record changed or is gone. */
+  /**
+   * Compare-and-set on `previous.revision`; `next.revision` is one more, id and group are the same (else TypeError). False
+   * when the record changed or is gone. Does not refresh.
+   */
   replace(previous: SessionRecord, next: SessionRecord): Promise<boolean>
   /** Whether it was there. */
   delete(id: SessionId): Promise<boolean>

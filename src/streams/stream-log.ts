@@ -1,6 +1,9 @@
 /**
  * PORT. Streams kept for resumption (basic/transports, "Resumability and Redelivery"): bytes under a session. The log knows
  * no messages. A stream lives under its session, so that another session's cursor is not found by construction.
+ *
+ * Data that is appended or posted may be kept as it is: a buffer of its own that nobody writes to again, not a slice of a
+ * larger or pooled one. The same buffer may be posted to any number of streams.
  */
 import type { InstanceId } from '../instances/presence.ts'
 import type { SessionId } from '../sessions/session.ts'
@@ -60,13 +63,19 @@ export interface Claimed {
 export interface StreamLog {
   /** A stream with one writer. Rejects when the stream is there already. */
   open(key: StreamKey, facts: Facts, place?: Place): Promise<Writer>
-  /** Many writers, no end: channels, inboxes, a stream's answers. Makes the stream when needed. Returns the entry's number. */
+  /**
+   * Many writers, no end: channels, inboxes, a stream's answers. Makes the stream when needed. Resolves to the entry's
+   * number; rejects when the stream has one writer.
+   */
   post(key: StreamKey, data: Uint8Array, options?: AppendOptions): Promise<number>
   /** Makes a stream for posts when it is not there. */
   ensure(key: StreamKey): Promise<void>
   /** At most `limit` entries after the cursor. */
   read(key: StreamKey, after: number, limit: number): Promise<Slice>
-  /** Resolves once live. Wakes after an append, post, end, claim, purge, and after any gap in the connection. */
+  /**
+   * Resolves once live. Wakes after an append, post, end, claim, purge, and after any gap in the connection, sometimes for
+   * nothing. The stream need not be there. `wake` must not throw.
+   */
   watch(key: StreamKey, wake: () => void): Promise<Unwatch>
   /** Who writes an open stream; undefined once it ended, or when nobody does. */
   owner(key: StreamKey): Promise<InstanceId | undefined>
@@ -83,7 +92,7 @@ export interface Writer {
    * by another) or {@link Lost} (the stream is gone), never the one for the other, and then changes nothing.
    */
   append(data: Uint8Array, options?: AppendOptions): Promise<number>
-  /** Nothing follows. The entries stay for `streams.retain`. */
+  /** Nothing follows; a later append rejects. The entries stay for `streams.retain`. Rejects like `append`; twice is fine. */
   end(): Promise<void>
 }
 
@@ -93,7 +102,10 @@ export class Fenced extends Error {}
 /** The stream is no longer in the log. */
 export class Lost extends Error {}
 
-/** Bounds of a log: bytes and milliseconds. */
+/**
+ * Bounds of a log: bytes and milliseconds. A stream over its bounds loses its expendable entries, the oldest first, then the
+ * oldest others. One entry always stays, but an expendable one never drives out another that is not.
+ */
 export interface StreamBounds {
   /** Entries of one stream. */
   readonly events: number
