@@ -44,6 +44,7 @@ export class Catalog {
   constructor(handlers: readonly Handler[], report: Report, listener: Listener) {
     this.#handlers = handlers
     this.#report = report
+    for (const { duplicates } of handlers) for (const name of duplicates) report(`"${name}"`, 'it is there twice', true)
     this.#listener = listener
     const own = { ...listener, changed: (kind: ListKind) => this.#changed(kind) }
     this.#unsubscribe = handlers.map(handler => handler.listen(own))

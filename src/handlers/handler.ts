@@ -28,6 +28,8 @@ export class Handler {
   readonly resources = new Map<string, ResourceDefinition>()
   readonly resourceTemplates = new Map<string, ResourceTemplateDefinition>()
   readonly prompts = new Map<string, AnyPrompt>()
+  /** What was added twice before anybody served it: a mistake, while replacing something that is served is a change. */
+  readonly duplicates: string[] = []
   readonly #listeners = new Set<Listener>()
 
   constructor(definition: HandlerDefinition) {
@@ -95,6 +97,7 @@ export class Handler {
 
   #add<T>(things: Map<string, T>, key: string, thing: T, kind: ListKind): this {
     if (typeof key !== 'string' || key === '') throw new TypeError(`${kind}: every one needs a name (resources a URI)`)
+    if (this.#listeners.size === 0 && things.has(key)) this.duplicates.push(key)
     things.set(key, thing)
     this.#changed(kind)
     return this

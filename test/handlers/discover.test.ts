@@ -61,6 +61,17 @@ t.test('R155: strict refuses to start', async t => {
   await t.rejects(createModuleBackend({ name: 'mod', handlers, strict: true }), { message: /"bad"/ })
 })
 
+t.test('handlers may come with a copy of the package of their own', async t => {
+  const told = notices(t)
+  const backend = await createModuleBackend({ name: 'mod', path: fixture('copy.ts') })
+  t.teardown(() => backend.close())
+  const client = await connect(t, backend)
+  t.match(JSON.parse(client.link.server.result).serverInfo, { name: 'copy' })
+  t.strictSame(await client.result('tool_error'), { content: [{ type: 'text', text: 'so' }], isError: true })
+  t.match((await client.ask('tools/call', { name: 'protocol_error' })).error, { code: -32000, message: 'no' })
+  t.notOk(told.some(notice => notice.level === 'error'))
+})
+
 t.test('a path without any handler is refused, naming it', async t => {
   const empty = await mkdtemp(join(tmpdir(), 'causeway-handlers-'))
   t.teardown(() => rm(empty, { recursive: true }))

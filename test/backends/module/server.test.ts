@@ -187,6 +187,13 @@ t.test(
   }
 )
 
+t.test('R153: of two things with one name in one handler the later is served, and the author told', async t => {
+  const told = notices(t)
+  const client = await clientOf(t, { tools: [tool('a', 'first'), tool('a', 'second')] })
+  t.match(await client.result('a'), { content: [{ text: 'second' }] })
+  t.match(told[0], { level: 'warn', text: '"a": left out: it is there twice' })
+})
+
 t.test('what has no name is refused where it is added', async t => {
   const backend = await serve(t, {})
   t.throws(() => backend.handler.addTool({ handler: () => '' } as never), /name/)

@@ -163,6 +163,12 @@ t.test('R54: a ToolError is an answer: its content goes out, and nothing is logg
         }
       },
       {
+        name: 'broken',
+        handler() {
+          throw new ToolError('no data', [{ type: 'text' } as never])
+        }
+      },
+      {
         name: 'b',
         handler() {
           throw new ToolError('no such city')
@@ -171,6 +177,7 @@ t.test('R54: a ToolError is an answer: its content goes out, and nothing is logg
     ]
   })
   t.strictSame(await client.result('a'), { content: [{ type: 'text', text: 'Try Oslo.' }, image], isError: true })
+  t.strictSame(await client.result('broken'), { content: [{ type: 'text', text: 'no data' }], isError: true })
   t.strictSame(await client.result('b'), { content: [{ type: 'text', text: 'no such city' }], isError: true })
   t.same(
     told.filter(notice => notice.level === 'error'),
@@ -358,7 +365,13 @@ t.test('R54: a result that JSON cannot say costs its own call only', async t => 
   cycle.self = cycle
   let deep: object = {}
   for (let i = 0; i < 2_000; i++) deep = { deep }
-  const values = [{ structuredContent: cycle }, { structuredContent: 1n }, () => {}, { structuredContent: deep }]
+  const values = [
+    { structuredContent: cycle },
+    { content: [], structuredContent: cycle },
+    { structuredContent: 1n },
+    () => {},
+    { structuredContent: deep }
+  ]
   for (const value of values) {
     const client = await clientOf(t, returning(value))
     const [answer] = await client.tool('it')
