@@ -1,5 +1,7 @@
 // Loaded into every measured server (`node --expose-gc --import`), floor and gateway alike. Over the IPC channel the
-// bench asks for the memory after a full collection, and for how long scavenges took since it last asked.
+// bench asks for the memory after a full collection, of the kind that V8 makes when memory runs short: what it keeps only
+// to be quick, above all the young generation that grew with past traffic, is given back first. It also tells how long
+// scavenges took since the last question.
 import { constants, PerformanceObserver } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -25,7 +27,7 @@ const collect = async (): Promise<Memory> => {
   const sorted = scavenges.sort((a, b) => a - b)
   const scavenge = sorted[sorted.length >> 1] ?? 0
   for (let pass = 0; pass < 3; pass++) {
-    globalThis.gc?.()
+    await globalThis.gc?.({ type: 'major', execution: 'async', flavor: 'last-resort' })
     await sleep(50)
   }
   scavenges = []

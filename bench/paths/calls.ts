@@ -24,8 +24,12 @@ export const contender = (name: string, url: string, program: Program): Contende
   reports: []
 })
 
-/** Each round measures all of them in turn, starting with another one each time. */
+/**
+ * Each round measures all of them in turn, starting with another one each time. Before that each has a turn that does not
+ * count: code is compiled while it runs, and that is done only after some ten thousand calls.
+ */
 export const takeTurns = async (contenders: readonly Contender[], options: Options): Promise<void> => {
+  for (const { url, program } of contenders) await runLoad('calls', url, options.seconds * 2, program.pid)
   for (let round = 0; round < options.rounds; round++) {
     for (let turn = 0; turn < contenders.length; turn++) {
       const { url, program, reports } = contenders[(round + turn) % contenders.length]!
