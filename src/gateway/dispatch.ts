@@ -1,5 +1,5 @@
 /** The way of one HTTP request of the legacy era: session, version, batch rule, then a table of methods (decisions: "Order of checks"). */
-import { GatewayError } from '../errors.ts'
+import { GatewayError, toGatewayError } from '../errors.ts'
 import { begin, type ResponseMode } from '../exchanges/run.ts'
 import { Running } from '../exchanges/running.ts'
 import { type MessageSource, merged, single } from '../exchanges/source.ts'
@@ -39,15 +39,16 @@ export class Dispatch {
 
   /** Rejects with the GatewayError of a refusal. */
   async post(incoming: IncomingPost): Promise<Answer> {
-    if (this.#context.draining()) throw shuttingDown()
-    const body = read(incoming.body, this.#context.maxDepth)
+    const body = read(incoming.body, this.#context.maxDepth, this.#context.maxBatch)
     if (isBatch(body)) return this.#batch(body.elements, incoming)
+    // Calls that go on while the gateway drains may need what the client answers, or be cancelled.
+    if (body.kind === 'request' && this.#context.draining()) throw shuttingDown()
     noteOf(body, incoming.note)
     refuseModern(body, incoming)
     if (body.method === 'initialize') return this.#initialize(body, incoming)
     const id = body.kind === 'request' ? body.id : undefined
     const live = await this.#session(incoming, id)
-    this.#checkVersion(live, incoming, id)
+    this.#check(live, incoming, id)
     if (body.kind === 'request')
       return this.#answer([this.#source(body, live, incoming)], [body.id!], live, incoming, false)
     await this.#oneWay(body, live)
@@ -58,7 +59,7 @@ export class Dispatch {
     refuseModernMethod(incoming)
     if (incoming.session === undefined) throw noStream()
     const live = await this.#known(incoming)
-    this.#checkVersion(live, incoming, undefined)
+    this.#check(live, incoming, undefined)
     if (this.#context.draining()) throw shuttingDown()
     const { channels, posts } = this.#context
     if (incoming.lastEventId === undefined) return { kind: 'stream', run: await channels.open(live, undefined) }
@@ -73,7 +74,7 @@ export class Dispatch {
     refuseModernMethod(incoming)
     if (incoming.session === undefined) throw new GatewayError('session_required', 'Mcp-Session-Id is missing')
     const live = await this.#known(incoming)
-    this.#checkVersion(live, incoming, undefined)
+    this.#check(live, incoming, undefined)
     await this.#context.sessions.close(live, 'deleted')
     return { kind: 'deleted' }
   }
@@ -94,9 +95,10 @@ export class Dispatch {
   }
 
   async #batch(elements: readonly (Message | GatewayError)[], incoming: IncomingPost): Promise<Answer> {
+    if (this.#context.draining() && elements.some(isRequest)) throw shuttingDown()
     for (const element of elements) if (!(element instanceof GatewayError)) refuseModern(element, incoming)
     const live = await this.#session(incoming, undefined)
-    this.#checkVersion(live, incoming, undefined)
+    this.#check(live, incoming, undefined)
     incoming.note.method = 'batch'
     checkBatch(elements, live.record.client.version, this.#context.maxBatch)
     const sources: MessageSource[] = []
@@ -107,14 +109,24 @@ export class Dispatch {
       } else if (element.kind === 'request') {
         sources.push(this.#source(element, live, incoming))
         ids.push(element.id!)
-      } else if (element.kind === 'notification') {
-        await notified(element, live, this.#context)
-      } else if (this.#context.asked.answer(element, live) !== 'forwarded') {
-        facts.drop.publish({ reason: 'late_answer' })
       }
+    }
+    // After the requests are known, so that they can be cancelled, and before the first of them runs.
+    for (const element of elements) {
+      if (!(element instanceof GatewayError) && element.kind !== 'request') await this.#batched(element, live)
     }
     if (sources.length === 0) return this.#finished(live, accepted)
     return this.#answer(sources, ids, live, incoming, true)
+  }
+
+  /** One that fails harms no other: the requests of its batch run. */
+  async #batched(message: Message, live: Live): Promise<void> {
+    try {
+      await this.#oneWay(message, live)
+    } catch (error) {
+      const { code } = toGatewayError(error)
+      facts.drop.publish({ reason: code })
+    }
   }
 
   #source(request: Message, live: Live, incoming: IncomingPost): MessageSource {
@@ -182,7 +194,7 @@ export class Dispatch {
 
   #mode({ accepts }: IncomingPost): ResponseMode {
     if (!accepts.sse) return 'json'
-    if (!accepts.json) return 'sse'
+    if (!accepts.json) return 'sse-only'
     return this.#context.response
   }
 
@@ -213,16 +225,19 @@ export class Dispatch {
   }
 
   async #known(incoming: Incoming, id?: string): Promise<Live> {
-    const live = await this.#context.sessions.get(incoming.session!, incoming.route.path, incoming.principal.key)
-    if (live === undefined) {
-      throw new GatewayError('session', 'the session is unknown or has expired: initialize again', { id })
-    }
+    const { sessions } = this.#context
+    const live = await sessions.get(incoming.session!, incoming.route.path, incoming.principal.key).catch(error => {
+      throw toGatewayError(error).withId(id)
+    })
+    if (live === undefined) throw noSession(id)
     if (facts.request.wanted) incoming.note.session = sessionHash(live.record.id)
     incoming.note.version = live.record.client.version
     return live
   }
 
-  #checkVersion(live: Live, incoming: Incoming, id: string | undefined): void {
+  /** Also whether the session ended since it was found: what begins now would never be given back. */
+  #check(live: Live, incoming: Incoming, id: string | undefined): void {
+    if (live.closed) throw noSession(id)
     if (incoming.version === undefined || incoming.version === live.record.client.version) return
     this.#checkServed(incoming, id)
     facts.drop.publish({ reason: 'version_mismatch' })
@@ -242,7 +257,13 @@ export class Dispatch {
   }
 }
 
+const isRequest = (element: Message | GatewayError): boolean =>
+  !(element instanceof GatewayError) && element.kind === 'request'
+
 const accepted: Answer = { kind: 'accepted' }
+
+const noSession = (id: string | undefined): GatewayError =>
+  new GatewayError('session', 'the session is unknown or has expired: initialize again', { id })
 
 const shuttingDown = (): GatewayError =>
   new GatewayError('shutdown', 'the gateway is shutting down', { headers: { 'retry-after': '5', connection: 'close' } })
