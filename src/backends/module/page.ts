@@ -21,7 +21,7 @@ const cursorOf = (list: string, place: number): string => Buffer.from(`${list}:$
 
 function placeOf(list: string, cursor: unknown): number {
   const text = typeof cursor === 'string' ? Buffer.from(cursor, 'base64url').toString() : ''
-  const place = text.startsWith(`${list}:`) ? Number(text.slice(list.length + 1)) : Number.NaN
+  const place = Number(text.slice(list.length + 1))
   if (!Number.isSafeInteger(place) || place < 1 || cursorOf(list, place) !== cursor) {
     throw new ProtocolError(-32602, 'The cursor is none of this list.')
   }

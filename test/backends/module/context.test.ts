@@ -113,6 +113,23 @@ t.test('R100f: a flood of progress is thinned out, and its last value comes befo
   t.ok(said.at(-1)?.result)
 })
 
+t.test('R100f: however fast the reader, the rate is bounded', async t => {
+  const client = await clientOf(
+    t,
+    doing(async ({ progress }) => {
+      for (let i = 1; i <= 500; i++) {
+        progress(i)
+        await turn()
+      }
+    })
+  )
+  const begun = performance.now()
+  const said = progressOf(await client.tool('it', {}, { progressToken: 1 }))
+  const most = 12 + (performance.now() - begun) / 20
+  t.ok(said.length <= most, `${said.length} were sent, ${most} may be`)
+  t.equal(said.at(-1).progress, 500)
+})
+
 t.test('R100f: what was held back is sent when its time comes, not only at the end', async t => {
   const client = await clientOf(
     t,

@@ -221,6 +221,22 @@ t.test('R54: invalid arguments are an error result that a model can mend, and th
   t.equal(ran, 0)
 })
 
+t.test('R53, R54: the handler gets what a Standard Schema makes of the arguments', async t => {
+  const tool = defineTool({
+    name: 'a',
+    inputSchema: z.object({
+      n: z.int().default(3),
+      s: z
+        .string()
+        .transform(text => text.length)
+        .optional()
+    }),
+    handler: args => JSON.stringify(args)
+  })
+  const client = await clientOf(t, { tools: [{ name: 'b', handler: () => '' }, tool] })
+  t.match(await client.result('a', { s: 'four' }), { content: [{ text: '{"n":3,"s":4}' }] })
+})
+
 t.test('R55: unknown tools and malformed params are protocol errors', async t => {
   const client = await clientOf(t, { tools: [{ name: 'a', handler: () => '' }] })
   t.match((await client.ask('tools/call', { name: 'b' })).error, { code: -32602, message: 'Unknown tool: b' })
