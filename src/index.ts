@@ -2,3 +2,4 @@
 export { createGateway, type Gateway, type Notification } from './compose.ts'
 export type { Config } from './config/config.ts'
 export { type ErrorCode, GatewayError } from './errors.ts'
+export * from './handlers/define.ts'

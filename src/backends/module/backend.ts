@@ -20,8 +20,8 @@ export interface ModuleOptions {
   readonly handlers?: readonly Handler[]
   /** Refuse to start when anything cannot be served; otherwise it is reported and left out. */
   readonly strict?: boolean
-  /** Bytes that one answer may have. Default 32 MiB. */
-  readonly maxBytes?: number
+  /** Bytes that one answer may have; 32 MiB unless told otherwise. */
+  readonly limits?: { readonly upstream: number }
 }
 
 export interface ModuleBackend extends Backend {
@@ -97,7 +97,7 @@ export async function createModuleBackend(options: ModuleOptions): Promise<Modul
     catalog,
     logging: first(definitions, 'logging') ?? 'warning',
     pageSize: first(definitions, 'pageSize') ?? defaultPageSize,
-    maxBytes: options.maxBytes ?? defaultMaxBytes,
+    maxBytes: options.limits?.upstream ?? defaultMaxBytes,
     complete: first(definitions, 'complete'),
     updated,
     broadcast: tell,

@@ -95,7 +95,7 @@ const noUpstream = 'there is no upstream in between'
 backendContract('module', {
   async make(server, { upstream }) {
     const handler = handlersFor(server)
-    const backend = await createModuleBackend({ name: 'mod', handlers: [handler], maxBytes: upstream })
+    const backend = await createModuleBackend({ name: 'mod', handlers: [handler], limits: { upstream } })
     server.outside = json => {
       const { method, params } = JSON.parse(json)
       handler.broadcast(method, params)
