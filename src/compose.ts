@@ -1,19 +1,21 @@
 /** From a config to a wired, closable gateway. The only file that names implementations. */
 import { readFileSync } from 'node:fs'
 import { anonymousAuthenticator } from './auth/anonymous.ts'
+import type { Authenticator } from './auth/principal.ts'
 import type { Backend } from './backends/backend.ts'
 import { HttpBackend } from './backends/http/backend.ts'
 import { createModuleBackend } from './backends/module/backend.ts'
 import { createSseBackend } from './backends/sse/backend.ts'
 import { createStdioBackend } from './backends/stdio/backend.ts'
 import { forOlderClient } from './bridge/older-client.ts'
-import { samplingForOlderClient } from './bridge/older-sampling.ts'
+import { sampledForOlderServer } from './bridge/older-sampling.ts'
 import type { BackendConfig, Config } from './config/config.ts'
 import { notes } from './config/resolve.ts'
 import { GatewayError } from './errors.ts'
 import { Asked } from './exchanges/asked.ts'
 import { InFlight } from './exchanges/in-flight.ts'
 import type { RunningContext } from './exchanges/running.ts'
+import { admit } from './gateway/admit.ts'
 import { broadcast } from './gateway/broadcast.ts'
 import { Channels } from './gateway/channel.ts'
 import type { Context } from './gateway/context.ts'
@@ -23,21 +25,22 @@ import { Health } from './gateway/health.ts'
 import { listChanges } from './gateway/list-changed.ts'
 import { Posts } from './gateway/posts.ts'
 import { isFor, receive } from './gateway/receive.ts'
-import { refusal } from './gateway/refusal.ts'
 import { restore } from './gateway/restore.ts'
 import type { Route } from './gateway/route.ts'
+import { Turns } from './gateway/turns.ts'
 import { drain } from './generations/shutdown.ts'
 import { createAdmin } from './http/admin.ts'
 import { createServer } from './http/server.ts'
 import { MemoryPresence } from './instances/memory.ts'
-import { Links } from './links/links.ts'
+import { Links, type LinksOptions } from './links/links.ts'
 import { makeNotification } from './protocol/make.ts'
 import type { Message } from './protocol/message.ts'
 import { latestLegacy } from './protocol/version.ts'
 import { type Live, Sessions, sessionHash } from './sessions/lifecycle.ts'
 import { MemorySessionStore } from './sessions/memory.ts'
-import type { Client } from './sessions/session.ts'
+import type { Client, SessionStore } from './sessions/session.ts'
 import { MemoryStreamLog } from './streams/memory.ts'
+import type { StreamLog } from './streams/stream-log.ts'
 import { facts } from './telemetry/events.ts'
 import { createLogger } from './telemetry/logger.ts'
 import { createMetrics } from './telemetry/metrics.ts'
@@ -62,8 +65,15 @@ export interface Gateway {
   close(options?: { readonly deadline?: number }): Promise<void>
 }
 
+/** What an embedding program brings in place of the gateway's own. Whoever brings a store closes it. */
+export interface Parts {
+  readonly authenticator?: Authenticator
+  readonly store?: SessionStore
+  readonly log?: StreamLog & Pick<MemoryStreamLog, 'stats'>
+}
+
 /** Rejects with a GatewayError when a backend cannot be made at all (a module that does not load). */
-export async function createGateway(config: Config): Promise<Gateway> {
+export async function createGateway(config: Config, parts: Parts = {}): Promise<Gateway> {
   const logger = createLogger(config.logging, { secrets: secretsOf(config) })
   const backends = new Map<string, Backend>()
   try {
@@ -73,21 +83,20 @@ export async function createGateway(config: Config): Promise<Gateway> {
     await logger.close()
     throw error
   }
-  return wire(config, backends, logger)
+  return wire(config, backends, logger, parts)
 }
 
 async function wire(
   config: Config,
   backends: Map<string, Backend>,
-  logger: ReturnType<typeof createLogger>
+  logger: ReturnType<typeof createLogger>,
+  { authenticator = anonymousAuthenticator, ...given }: Parts
 ): Promise<Gateway> {
   const presence = new MemoryPresence()
   const { streams } = config
-  const log = new MemoryStreamLog(
-    { events: streams.events, bytes: streams.bytes, total: streams.total, retainMs: streams.retain },
-    presence.id
-  )
-  const store = new MemorySessionStore()
+  const bounds = { events: streams.events, bytes: streams.bytes, total: streams.total, retainMs: streams.retain }
+  const log = given.log ?? new MemoryStreamLog(bounds, presence.id)
+  const store = given.store ?? new MemorySessionStore()
   const sessions = new Sessions({
     store,
     idleMs: config.sessions.idle,
@@ -95,21 +104,28 @@ async function wire(
   })
   const inFlight = new InFlight()
   const health = new Health(backends.values())
-  const asked: Asked = new Asked({
+  const asked = new Asked({
     timeoutMs: config.input.timeout,
-    notify: (live, message) => channels.post(live, message)
+    adapt: (answer, method, { server }) =>
+      method === 'sampling/createMessage' ? sampledForOlderServer(answer, server.version) : answer
   })
-  const links: Links = new Links({
+  const outside = (live: Live, message: Message): void => void channels.post(live, message)
+  const received: LinksOptions['receive'] = (message, link, backend, users) =>
+    receive(message, link, backend, users, { asked, inFlight, channels })
+  const links = new Links({
     sessions,
     self,
-    receive: (message, link, backend, users) => receive(message, link, backend, users, { asked, inFlight, channels }),
-    reopened: (link, backend, users) => restore(link, backend, users, channels)
+    receive: received,
+    lost: (link, users) => {
+      for (const live of users) asked.lost(live, link)
+    },
+    reopened: (link, backend, users) => restore(link, backend, users, { post: outside, receive: received })
   })
   const channels: Channels = new Channels({
     log,
     asked,
     retryMs: streams.retry,
-    listening: (live, on) => links.listen(live, on),
+    listening: (live, on) => listening(live, on, links, backends.values()),
     changes: live => [...links.of(live)].flatMap(({ link }) => listChanges(link.server))
   })
   const posts = new Posts(log, asked, {
@@ -124,17 +140,12 @@ async function wire(
     inFlight,
     limits: (backend, method) => limits(backend.name, method),
     adapt: (message, { request, live, backend }) => {
-      const { version } = live.record.client
-      if (message.kind === 'response') return forOlderClient(message, request.method!, version)
-      if (message.kind === 'request') return samplingForOlderClient(message, version)
+      if (message.kind === 'response') return forOlderClient(message, request.method!, live.record.client.version)
       return isFor(message, live, backend) ? message : undefined
     },
-    refusal: (request, { live, streamable, backend }) =>
-      backend.scope === 'shared'
-        ? { code: -32601, text: 'the backend is shared by several clients: none can be asked' }
-        : streamable || channels.isOpen(live)
-          ? refusal(request, live.record.client.capabilities)
-          : { code: -32601, text: 'the client takes no event stream to be asked on' }
+    admit: (request, { live, streamable, backend }) =>
+      admit(request, live, backend, streamable || channels.isOpen(live)),
+    outside
   }
   let state: 'starting' | 'ready' | 'leaving' | 'draining' = 'starting'
   const context: Context = {
@@ -145,6 +156,7 @@ async function wire(
     channels,
     posts,
     running,
+    turns: new Turns(),
     mode: config.sessions.mode,
     response: streams.response,
     sseAfterMs: streams.sseAfter,
@@ -163,7 +175,7 @@ async function wire(
     versions: route.protocol.versions
   }))
   const dispatch = new Dispatch(context)
-  const server = await createServer(dispatch, routes, anonymousAuthenticator, {
+  const server = await createServer(dispatch, routes, authenticator, {
     host: config.server.host,
     publicUrl: config.server.publicUrl,
     allowedOrigins: config.server.allowedOrigins,
@@ -190,7 +202,7 @@ async function wire(
   })
   const announce = async (route: string, notification: Message): Promise<number> => {
     if (!routes.some(({ path }) => path === route)) throw new GatewayError('path', `there is no route ${route}`)
-    return broadcast(route, notification, sessions, log)
+    return broadcast(route, notification, sessions, channels, log)
   }
   const admin =
     config.admin === undefined
@@ -224,18 +236,20 @@ async function wire(
   }
   const close = async (deadlineMs: number, hurry: boolean): Promise<void> => {
     state = 'leaving'
-    const parts = { inFlight, channels, stopAccepting: () => server.stopAccepting() }
+    const parts = { inFlight, channels, server }
     const times = { delayMs: port === undefined || hurry ? 0 : config.server.shutdown.delay, deadlineMs }
     await drain(parts, times, () => {
       state = 'draining'
     })
     await server.close()
     sessions.stop()
-    await Promise.all([...sessions.locals()].map(live => sessions.close(live, 'shutdown')))
+    await Promise.allSettled([...sessions.locals()].map(live => sessions.close(live, 'shutdown')))
     asked.close()
     await links.close()
     await Promise.all([...backends.values()].map(backend => backend.close()))
-    await Promise.all([log.close(), store.close(), presence.close()])
+    if (given.log === undefined) await log.close()
+    if (given.store === undefined) await store.close()
+    await presence.close()
     health.close()
     metrics.close()
     await admin?.close()
@@ -277,6 +291,15 @@ const self: Client = {
 }
 
 const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+
+/** A link that another instance opened is opened here too when its session listens here. */
+function listening(live: Live, on: boolean, links: Links, backends: Iterable<Backend>): void {
+  links.listen(live, on)
+  if (!on) return
+  for (const backend of backends) {
+    if (live.record.links[backend.identity] !== undefined) links.get(live, backend).catch(() => {})
+  }
+}
 
 function opened(live: Live): void {
   if (!facts.session.wanted) return

@@ -1,8 +1,9 @@
 /**
- * Sampling messages whose content is an array exist from 2025-11-25 on (R112). Towards an older client an array of one block
- * is unwrapped; with more the request cannot be put, for no block may be dropped.
+ * Sampling messages whose content is an array exist from 2025-11-25 on (R112). Towards an older peer an array of one block
+ * is unwrapped; with more the message cannot be put, for no block may be dropped.
  */
-import { withParam } from '../protocol/edit.ts'
+import { splice, withParam } from '../protocol/edit.ts'
+import { makeError } from '../protocol/make.ts'
 import { type Message, textParam } from '../protocol/message.ts'
 import { scan } from '../protocol/scan.ts'
 import { hasSamplingArrays } from '../protocol/version.ts'
@@ -29,13 +30,29 @@ export function samplingForOlderClient(request: Message, version: string): Messa
   return at === 0 ? request : withParam(request, 'messages', unwrapped + bytes.toString('utf8', at))
 }
 
+/** The client's answer as the upstream can take it: an error when it cannot. */
+export function sampledForOlderServer(response: Message, version: string): Message {
+  if (hasSamplingArrays(version)) return response
+  const { keys, spans } = response.scanned.top
+  const i = keys.indexOf('result')
+  const content = i === -1 ? undefined : arrayContent(response.source, spans[2 * i]!, spans[2 * i + 1]!)
+  if (content === undefined) return response
+  const { start, end, blocks } = content
+  if (blocks.length === 1) return splice(response, { start, end, text: blocks[0]! })
+  return makeError(
+    response.id,
+    -32602,
+    `the client answered with ${blocks.length} blocks, which ${version} has no place for`
+  )
+}
+
 interface ArrayContent {
   readonly start: number
   readonly end: number
   readonly blocks: readonly string[]
 }
 
-/** The `content` of the message from `from` to `to`, when it is an array. */
+/** The `content` of the object from `from` to `to`, when it is an array. */
 function arrayContent(text: Buffer, from: number, to: number): ArrayContent | undefined {
   const message = scan(text.subarray(from, to), anyDepth)
   if (message.kind !== 'object') return undefined

@@ -11,14 +11,14 @@ import type { Live } from '../sessions/lifecycle.ts'
 import type { SessionId } from '../sessions/session.ts'
 import { facts } from '../telemetry/events.ts'
 
-/** Who waits with the ask: the call it belongs to. */
+/** Who waits with the ask: the call that it belongs to, or the calls that it may belong to. */
 export interface Asker {
-  /** An ask of the call was sent; it stands still. */
+  /** An ask was sent: the call stands still. */
   asked(): void
   /** One ask less is open. */
   answered(): void
-  /** A message for the call's stream. */
-  inject(message: Message): void
+  /** A message about an ask, for the client. */
+  tell(message: Message): void
 }
 
 interface Ask {
@@ -26,49 +26,63 @@ interface Ask {
   readonly label: string
   readonly live: Live
   readonly link: Link
+  readonly method: string
   readonly upstreamId: string
-  readonly asker: Asker | undefined
+  readonly asker: Asker
   timer: NodeJS.Timeout | undefined
 }
 
 export interface AskedOptions {
-  /** `input.timeout`. */
+  /** `input.timeout`, milliseconds. */
   readonly timeoutMs: number
-  /** The notice for the client when an ask that belongs to no call is cancelled. */
-  readonly notify: (live: Live, message: Message) => void
+  /** What the client's answer to `method` becomes for this upstream. Default: it passes as it is. */
+  readonly adapt?: (answer: Message, method: string, link: Link) => Message
 }
+
+/** Asks that one session may have open: an upstream that never stops asking costs no more. */
+const maxOpen = 256
 
 export class Asked {
   readonly #options: AskedOptions
   readonly #key = randomBytes(32)
   readonly #open = new Map<string, Ask>()
+  readonly #sessions = new Map<Live, Set<Ask>>()
   #count = 0
 
   constructor(options: AskedOptions) {
     this.#options = options
   }
 
-  /** The upstream's request under an id of ours; from now on its answer is awaited. */
-  ask(request: Message, live: Live, link: Link, asker: Asker | undefined): Message {
+  /** Open asks in all. */
+  get size(): number {
+    return this.#open.size
+  }
+
+  /** The upstream's request under an id of ours; from now on its answer is awaited. Undefined when too many are open. */
+  ask(request: Message, live: Live, link: Link, asker: Asker): Message | undefined {
+    const open = this.#sessions.get(live) ?? new Set()
+    if (open.size >= maxOpen) return undefined
     this.#count++
     const label = this.#label(live.record.id, this.#count.toString(36))
-    const ask: Ask = { label, live, link, upstreamId: request.id!, asker, timer: undefined }
+    const ask: Ask = {
+      label,
+      live,
+      link,
+      method: request.method!,
+      upstreamId: request.id!,
+      asker,
+      timer: undefined
+    }
     ask.timer = setTimeout(() => this.#expire(ask), this.#options.timeoutMs)
     this.#open.set(label, ask)
-    asker?.asked()
+    this.#sessions.set(live, open.add(ask))
+    asker.asked()
     return withId(request, `"${label}"`)
   }
 
   /** Whether the ask with this label still waits. */
   pending(label: string): boolean {
     return this.#open.has(label)
-  }
-
-  /** Open asks of a session. */
-  count(live: Live): number {
-    let count = 0
-    for (const ask of this.#open.values()) if (ask.live === live) count++
-    return count
   }
 
   /**
@@ -81,61 +95,70 @@ export class Asked {
     const ask = this.#open.get(label)
     if (ask === undefined || ask.live !== live) return this.#isOurs(label, live.record.id) ? 'late' : 'unknown'
     this.#close(ask)
-    this.#send(ask, withId(response, ask.upstreamId))
+    const adapted = this.#options.adapt?.(response, ask.method, ask.link) ?? response
+    ask.link.send(withId(adapted, ask.upstreamId)).catch((error: unknown) => {
+      facts.notice.publish({ level: 'warn', text: 'an answer of the client did not reach the backend', error })
+    })
     return 'forwarded'
   }
 
-  /** The upstream's `notifications/cancelled` for a request of its own, with the id that the client knows. */
-  cancelledBy(
-    link: Link,
-    notice: Message
-  ): { readonly message: Message; readonly live: Live; readonly asker: Asker | undefined } | undefined {
+  /** The upstream's `notifications/cancelled` for a request of its own: the client is told, by the id that it knows. */
+  cancelled(notice: Message, live: Live, link: Link): void {
     const upstreamId = textParam(notice, 'requestId')
-    if (upstreamId === undefined) return undefined
-    for (const ask of this.#open.values()) {
+    if (upstreamId === undefined) return
+    for (const ask of this.#of(live)) {
       if (ask.link !== link || !sameId(ask.upstreamId, upstreamId)) continue
       this.#close(ask)
-      return { message: withParam(notice, 'requestId', `"${ask.label}"`), live: ask.live, asker: ask.asker }
+      ask.asker.tell(withParam(notice, 'requestId', `"${ask.label}"`))
+      return
     }
-    return undefined
   }
 
-  /** The call is over: nobody upstream waits for its asks any more, and the client is told. */
-  drop(asker: Asker): void {
-    for (const ask of this.#open.values()) {
-      if (ask.asker !== asker) continue
+  /** The call was given up: the client is told, and the upstream need not wait. */
+  drop(asker: Asker, live: Live): void {
+    for (const ask of this.#of(live)) if (ask.asker === asker) this.#giveUp(ask, 'the call is over', 'cancelled')
+  }
+
+  /** The link is over: the client is told that nobody waits for its answers. */
+  lost(live: Live, link: Link): void {
+    for (const ask of this.#of(live)) {
+      if (ask.link !== link) continue
       this.#close(ask)
-      asker.inject(cancelled(ask, 'the call is over'))
+      ask.asker.tell(cancellation(ask, 'the server lost the conversation'))
     }
   }
 
-  /** The session, or the link, is over. */
-  forget(of: Live | Link): void {
-    for (const ask of this.#open.values()) if (ask.live === of || ask.link === of) this.#close(ask)
+  /** The session is over. */
+  forget(live: Live): void {
+    for (const ask of this.#of(live)) this.#close(ask)
   }
 
   close(): void {
     for (const ask of this.#open.values()) this.#close(ask)
   }
 
+  #of(live: Live): Iterable<Ask> {
+    return this.#sessions.get(live) ?? []
+  }
+
   #close(ask: Ask): void {
     this.#open.delete(ask.label)
+    const open = this.#sessions.get(ask.live)
+    open?.delete(ask)
+    if (open?.size === 0) this.#sessions.delete(ask.live)
     clearTimeout(ask.timer)
-    ask.asker?.answered()
+    ask.asker.answered()
   }
 
   #expire(ask: Ask): void {
-    this.#close(ask)
-    this.#send(ask, makeError(ask.upstreamId, -32603, 'the client did not answer', { reason: 'input_timeout' }))
-    const notice = cancelled(ask, 'timed out')
-    if (ask.asker === undefined) this.#options.notify(ask.live, notice)
-    else ask.asker.inject(notice)
+    this.#giveUp(ask, 'the client did not answer in time', 'input_timeout')
   }
 
-  #send(ask: Ask, response: Message): void {
-    ask.link.send(response).catch((error: unknown) => {
-      facts.notice.publish({ level: 'warn', text: 'an answer of the client did not reach the backend', error })
-    })
+  #giveUp(ask: Ask, text: string, reason: string): void {
+    this.#close(ask)
+    // An upstream that is gone needs no answer.
+    ask.link.send(makeError(ask.upstreamId, -32603, text, { reason })).catch(() => {})
+    ask.asker.tell(cancellation(ask, text))
   }
 
   #label(session: SessionId, count: string): string {
@@ -149,7 +172,7 @@ export class Asked {
   }
 }
 
-const cancelled = (ask: Ask, reason: string): Message =>
+const cancellation = (ask: Ask, reason: string): Message =>
   makeNotification('notifications/cancelled', { requestId: ask.label, reason })
 
 function labelOf(id: string | undefined): string | undefined {

@@ -8,6 +8,7 @@ export class Deadline {
   #since = 0
   #timer: NodeJS.Timeout | undefined
 
+  /** `expired` may call `start` to wait for as long again. */
   constructor(silenceMs: number, wholeMs: number, expired: (what: 'timeout' | 'maxTime') => void) {
     this.#silenceMs = silenceMs
     this.#leftMs = wholeMs
@@ -26,8 +27,7 @@ export class Deadline {
   stop(): void {
     if (this.#timer === undefined) return
     clearTimeout(this.#timer)
-    this.#timer = undefined
-    this.#leftMs -= performance.now() - this.#since
+    this.#spend()
   }
 
   /** Goes on, with the whole of the silence before it. */
@@ -39,8 +39,13 @@ export class Deadline {
   }
 
   fire(): void {
-    this.#timer = undefined
+    this.#spend()
     this.#expired(this.#armed < this.#silenceMs ? 'maxTime' : 'timeout')
+  }
+
+  #spend(): void {
+    this.#timer = undefined
+    this.#leftMs -= performance.now() - this.#since
   }
 }
 

@@ -1,9 +1,12 @@
 /** From the first message to the shape of the answer: JSON when it is quick, an event stream otherwise (decisions: "Response mode"). */
-import type { Message } from '../protocol/message.ts'
+import { isError, type Message } from '../protocol/message.ts'
 import type { MessageSource } from './source.ts'
 
-/** `auto`: JSON unless something else than responses comes, or time runs out. `json`, `sse`: always that. */
-export type ResponseMode = 'auto' | 'json' | 'sse'
+/**
+ * `auto`: JSON unless something else than responses comes, or time runs out. `json`: always that. `sse`: an event stream, but
+ * errors that come first are JSON. `sse-only`: the client takes nothing else.
+ */
+export type ResponseMode = 'auto' | 'json' | 'sse' | 'sse-only'
 
 export type Begun =
   /** All responses, and nothing else; fewer than asked for (none) when calls were cancelled. */
@@ -25,7 +28,8 @@ export async function begin(source: MessageSource, mode: ResponseMode, sseAfterM
       if (message === tooLate) return { kind: 'open', rest: from(source, came, next) }
       if (message === undefined) return { kind: 'whole', responses: came }
       came.push(message)
-      if (mode === 'sse' || message.kind !== 'response') return { kind: 'open', rest: from(source, came, undefined) }
+      const plain = message.kind === 'response' && (mode === 'auto' || (mode === 'sse' && isError(message)))
+      if (!plain) return { kind: 'open', rest: from(source, came, undefined) }
     }
   } finally {
     clearTimeout(timer)

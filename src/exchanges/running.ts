@@ -7,8 +7,8 @@ import type { Principal } from '../auth/principal.ts'
 import type { Backend, Call, Exchange, Link } from '../backends/backend.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import type { Links } from '../links/links.ts'
-import { errorMessage, makeError, makeResult } from '../protocol/make.ts'
-import { isError, type Message, stringParam } from '../protocol/message.ts'
+import { errorMessage, makeError } from '../protocol/make.ts'
+import { isError, type Message, stringParam, textOf } from '../protocol/message.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import type { Place } from '../streams/stream-log.ts'
 import { facts } from '../telemetry/events.ts'
@@ -17,6 +17,14 @@ import { Deadline } from './deadline.ts'
 import type { InFlight } from './in-flight.ts'
 import type { MessageSource } from './source.ts'
 
+/** Why a request of an upstream is not put to the client. */
+export interface Refusal {
+  readonly code: number
+  readonly text: string
+}
+
+export const isRefusal = (value: Message | Refusal): value is Refusal => 'code' in value
+
 /** What running calls share. */
 export interface RunningContext {
   readonly links: Links
@@ -24,45 +32,49 @@ export interface RunningContext {
   readonly inFlight: InFlight
   /** Milliseconds of silence, and in all. */
   readonly limits: (backend: Backend, method: string) => { readonly timeout: number; readonly maxTime: number }
-  /** What a message becomes for this client; undefined: it is not for this client. */
+  /** What a response or notification becomes for this client; undefined: it is not for this client. */
   readonly adapt: (message: Message, running: Running) => Message | undefined
-  /** Why a request of the upstream may not be put to this client. */
-  readonly refusal: (request: Message, running: Running) => { readonly code: number; readonly text: string } | undefined
+  /** What a request of the upstream becomes for this client, or why it may not be put to it. */
+  readonly admit: (request: Message, running: Running) => Message | Refusal
+  /** Puts something on the session's channel. */
+  readonly outside: (live: Live, message: Message) => void
 }
 
 export class Running implements Asker, Call, MessageSource {
   readonly live: Live
   readonly backend: Backend
   readonly request: Message
+  /** Whether requests of the upstream can go out on this call's own response; else they go on the channel. */
+  readonly streamable: boolean
   readonly #context: RunningContext
   readonly #started = performance.now()
   #deadline: Deadline | undefined
   #exchange: Exchange | undefined
   #link: Link | undefined
-  #upcoming: Promise<void> | undefined
-  #arrived: IteratorResult<Message> | undefined
-  #failed: unknown
-  #injected: Message[] | undefined
-  #waiting: PromiseWithResolvers<void> | undefined
-  #failure: GatewayError | undefined
+  /** Messages that came while nobody read. */
+  #waiting: Message[] | undefined
+  #reader: ((message: Message | undefined) => void) | undefined
+  #pulling = false
   #retried = false
   #asks = 0
   #onCloseStream: (() => void) | undefined
   #over = false
-  #cancelled = false
-  /** Whether requests of the upstream can reach the client on this call's own response. */
-  streamable = true
-  outcome: 'ok' | 'tool_error' | 'rpc_error' | 'cancelled' = 'ok'
-  error: string | undefined
+  #error: string | undefined
 
-  constructor(live: Live, backend: Backend, request: Message, context: RunningContext) {
+  constructor(live: Live, backend: Backend, request: Message, streamable: boolean, context: RunningContext) {
     this.live = live
     this.backend = backend
     this.request = request
+    this.streamable = streamable
     this.#context = context
     const { timeout, maxTime } = context.limits(backend, request.method!)
     this.#deadline = new Deadline(timeout, maxTime, what => this.#expired(what))
     context.inFlight.add(this)
+  }
+
+  /** Nothing more comes of the upstream. */
+  get over(): boolean {
+    return this.#over
   }
 
   get principal(): Principal {
@@ -77,55 +89,39 @@ export class Running implements Asker, Call, MessageSource {
     this.#onCloseStream = listener
   }
 
-  /** Where the upstream's own stream stands. */
+  /** Where the upstream's own stream stands, as long as nothing that came of it waits here. */
   get place(): Place | undefined {
-    return this.#exchange?.place
+    return this.#waiting === undefined || this.#waiting.length === 0 ? this.#exchange?.place : undefined
   }
 
   /** The next message for the client; undefined after the last. Never rejects. One reader. */
-  async next(): Promise<Message | undefined> {
-    for (;;) {
-      const injected = this.#injected?.shift()
-      if (injected !== undefined) return injected
-      if (this.#over) return undefined
-      if (this.#failure !== undefined) return this.#end(errorMessage(this.#failure, this.request.id))
-      if (this.#cancelled) {
-        this.#finish()
-        continue
-      }
-      if (this.#arrived === undefined && this.#failed === undefined) {
-        await this.#wait()
-        continue
-      }
-      const message = this.#take()
-      if (message !== undefined) return message
+  next(): Promise<Message | undefined> {
+    const message = this.#waiting?.shift()
+    if (message !== undefined) return Promise.resolve(message)
+    if (this.#over) {
+      this.#context.inFlight.delete(this)
+      return nothing
     }
+    const { promise, resolve } = Promise.withResolvers<Message | undefined>()
+    this.#reader = resolve
+    if (!this.#pulling) void this.#pull()
+    return promise
   }
 
   /** The client does not want the answer any more (R102): the upstream is told, nothing but what was said before follows. */
   cancel(reason?: string): void {
-    if (this.#over || this.#cancelled) return
-    this.#cancelled = true
-    this.outcome = 'cancelled'
-    this.#context.asked.drop(this)
-    this.#exchange?.cancel(reason)
-    this.#waiting?.resolve()
-  }
-
-  /** The gateway gives the call up: the upstream is told, the client gets the error. */
-  fail(error: GatewayError): void {
-    if (this.#over || this.#cancelled || this.#failure !== undefined) return
-    this.#failure = error
-    this.#context.asked.drop(this)
-    this.#exchange?.cancel(error.message)
-    this.#waiting?.resolve()
-  }
-
-  inject(message: Message): void {
     if (this.#over) return
-    this.#injected ??= []
-    this.#injected.push(message)
-    this.#waiting?.resolve()
+    this.#error = 'cancelled'
+    this.#exchange?.cancel(reason)
+    this.#finish(undefined)
+  }
+
+  /** The call is given up: the upstream is told, the client gets the error. */
+  fail(error: GatewayError): void {
+    if (this.#over) return
+    this.#error = error.code
+    this.#exchange?.cancel(error.message)
+    this.#finish(errorMessage(error, this.request.id))
   }
 
   asked(): void {
@@ -137,122 +133,144 @@ export class Running implements Asker, Call, MessageSource {
     if (--this.#asks === 0) this.#deadline?.start()
   }
 
-  async #wait(): Promise<void> {
-    this.#waiting = Promise.withResolvers()
-    this.#upcoming ??= this.#step()
-    await this.#waiting.promise
-    this.#waiting = undefined
+  /** Something about an ask: on this call's stream as long as there is one. */
+  tell(message: Message): void {
+    if (this.streamable && !this.#over) this.#give(message)
+    else this.#context.outside(this.live, message)
   }
 
-  /** Gets one message of the upstream, or its failure, into place. */
-  async #step(): Promise<void> {
-    try {
-      if (this.#exchange === undefined) {
-        const link =
-          this.#context.links.ready(this.live, this.backend) ?? (await this.#context.links.get(this.live, this.backend))
-        if (this.#cancelled || this.#failure !== undefined) return
-        this.#link = link
-        this.#exchange = link.exchange(this.request, this)
+  /** Asks the upstream for as long as somebody reads. */
+  async #pull(): Promise<void> {
+    this.#pulling = true
+    while (this.#reader !== undefined) {
+      try {
+        const exchange = this.#exchange ?? (await this.#open())
+        if (exchange === undefined) break
+        const arrived = await exchange.next()
+        if (this.#over) break
+        // Done without a response: the link was closed, for the session is over or the gateway stops.
+        if (arrived.done === true) this.cancel()
+        else this.#take(arrived.value)
+      } catch (error) {
+        this.#failed(toGatewayError(error))
       }
-      this.#arrived = await this.#exchange.next()
-    } catch (error) {
-      this.#failed = error ?? new Error('unknown')
-    } finally {
-      this.#upcoming = undefined
-      this.#waiting?.resolve()
     }
+    this.#pulling = false
   }
 
-  #take(): Message | undefined {
-    const failed = this.#failed
-    const arrived = this.#arrived
-    this.#failed = undefined
-    this.#arrived = undefined
-    if (failed !== undefined) return this.#onFailure(toGatewayError(failed))
-    if (arrived === undefined || arrived.done === true) {
-      // Cancelled by somebody who closed the link: the session is over, or the gateway stops.
-      this.cancel()
-      return undefined
+  /** Undefined when the call ended meanwhile. */
+  async #open(): Promise<Exchange | undefined> {
+    const { live, backend } = this
+    const { links } = this.#context
+    const link = links.ready(live, backend) ?? (await links.get(live, backend))
+    if (this.#over) return undefined
+    this.#link = link
+    this.#exchange = link.exchange(this.request, this)
+    return this.#exchange
+  }
+
+  #take(message: Message): void {
+    if (message.kind === 'response') {
+      this.#respond(this.#context.adapt(message, this) ?? message)
+      return
     }
-    const message = arrived.value
-    if (message.kind === 'response') return this.#end(this.#context.adapt(message, this) ?? message)
     this.#deadline?.touch()
-    if (message.kind === 'request') return this.#ask(message)
-    if (message.method === 'notifications/cancelled')
-      return this.#context.asked.cancelledBy(this.#link!, message)?.message
-    return this.#context.adapt(message, this)
+    if (message.kind === 'request') this.#ask(message)
+    else if (message.method === 'notifications/cancelled') {
+      this.#context.asked.cancelled(message, this.live, this.#link!)
+    } else {
+      const adapted = this.#context.adapt(message, this)
+      if (adapted !== undefined) this.#give(adapted)
+    }
   }
 
-  #onFailure(error: GatewayError): Message | undefined {
+  #failed(error: GatewayError): void {
     if (error.code === 'backend_session_lost' && !this.#retried) {
       this.#retried = true
       this.#exchange = undefined
       this.#link = undefined
-      return undefined
+    } else {
+      this.fail(error)
     }
-    return this.#end(errorMessage(error, this.request.id))
   }
 
-  #ask(request: Message): Message | undefined {
+  #ask(request: Message): void {
     const link = this.#link!
-    if (request.method === 'ping') {
-      link.send(makeResult(request.id!, {})).catch(() => {})
-      return undefined
+    const { asked, admit } = this.#context
+    const admitted = admit(request, this)
+    const ask = isRefusal(admitted) ? admitted : (asked.ask(admitted, this.live, link, this) ?? tooMany)
+    if (!isRefusal(ask)) {
+      this.tell(ask)
+      return
     }
-    const refusal = this.#context.refusal(request, this)
-    if (refusal === undefined) {
-      const adapted = this.#context.adapt(request, this)
-      if (adapted !== undefined) return this.#context.asked.ask(adapted, this.live, link, this)
-    }
-    const { code, text } = refusal ?? { code: -32602, text: 'the client cannot take this request' }
     facts.drop.publish({ reason: 'refused_ask', backend: this.backend.name })
-    link.send(makeError(request.id, code, text)).catch(() => {})
-    return undefined
+    link.send(makeError(request.id, ask.code, ask.text)).catch(() => {})
   }
 
   #expired(what: 'timeout' | 'maxTime'): void {
+    // What the upstream said last still waits for the client: it was not silent.
+    if (what === 'timeout' && this.#reader === undefined && this.#exchange !== undefined) {
+      this.#deadline?.start()
+      return
+    }
     const { timeout, maxTime } = this.#context.limits(this.backend, this.request.method!)
     const text =
       what === 'timeout' ? `the backend was silent for ${timeout} ms` : `the call took longer than ${maxTime} ms`
     this.fail(new GatewayError('timeout', text, { backend: this.backend.name, data: { limit: what } }))
   }
 
-  /** The response, after which there is nothing. */
-  #end(response: Message): Message {
-    if (isError(response)) {
-      this.outcome = 'rpc_error'
-      this.error = this.#failure?.code ?? String(rpcCode(response))
-    }
-    this.#finish()
-    return response
+  /** What the upstream asked meanwhile stays open: on one pipe it may not have been for this call. */
+  #respond(response: Message): void {
+    if (facts.operation.wanted) this.#error = errorOf(response)
+    this.#asks = 0
+    this.#finish(response)
   }
 
-  #finish(): void {
-    if (this.#over) return
-    this.#context.asked.drop(this)
-    this.#over = true
+  #give(message: Message): void {
+    const reader = this.#reader
+    this.#reader = undefined
+    if (reader !== undefined) reader(message)
+    else if (this.#waiting === undefined) this.#waiting = [message]
+    else this.#waiting.push(message)
+  }
+
+  /** Nothing comes after `last`. */
+  #finish(last: Message | undefined): void {
     this.#deadline?.stop()
     this.#deadline = undefined
+    if (this.#asks > 0) this.#context.asked.drop(this, this.live)
+    if (last !== undefined) this.#give(last)
+    this.#over = true
     this.#exchange = undefined
     this.#link = undefined
-    this.#context.inFlight.delete(this)
+    if (this.#reader !== undefined) {
+      this.#reader(undefined)
+      this.#reader = undefined
+      this.#context.inFlight.delete(this)
+    }
     if (!facts.operation.wanted) return
     facts.operation.publish({
       backend: this.backend.name,
       method: this.request.method!,
       name: stringParam(this.request, 'name'),
       durationMs: performance.now() - this.#started,
-      error: this.outcome === 'ok' ? undefined : (this.error ?? this.outcome)
+      error: this.#error
     })
   }
 }
 
-/** `error.code` of a response that is an error. */
-function rpcCode(response: Message): unknown {
-  const { keys, spans } = response.scanned.top
-  const i = keys.indexOf('error')
-  const error = JSON.parse(response.source.toString('utf8', spans[2 * i], spans[2 * i + 1])) as {
-    code?: unknown
-  } | null
-  return error?.code
+const nothing = Promise.resolve(undefined)
+
+export const tooMany: Refusal = { code: -32603, text: 'too many requests to this client are open' }
+
+/** As in {@link OperationFact}: the code of an error, `tool_error`, or undefined. */
+function errorOf(response: Message): string | undefined {
+  const { source, scanned } = response
+  if (isError(response)) {
+    const error = JSON.parse(textOf(source, scanned.top, 'error')!) as { code?: unknown } | null
+    return String(error?.code)
+  }
+  if (!source.includes('"isError"')) return undefined
+  const result = JSON.parse(textOf(source, scanned.top, 'result')!) as { isError?: unknown } | null
+  return result?.isError === true ? 'tool_error' : undefined
 }

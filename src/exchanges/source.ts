@@ -12,8 +12,8 @@ export interface MessageSource {
 }
 
 /** One message of the gateway's own. The promise must not reject. */
-export function single(message: Message | Promise<Message>): MessageSource {
-  let left: Message | Promise<Message> | undefined = message
+export function single(message: Message | undefined | Promise<Message | undefined>): MessageSource {
+  let left = message
   return {
     async next() {
       const taken = left
@@ -23,15 +23,25 @@ export function single(message: Message | Promise<Message>): MessageSource {
   }
 }
 
-/** Several sources side by side: messages as they come, over when all are. */
+interface Waiting {
+  readonly message: Message
+  readonly taken: () => void
+}
+
+/**
+ * Several sources side by side: messages as they come, over when all are. Each source is asked for its next message only
+ * once the last was taken, so that a reader who is behind holds all of them back.
+ */
 export function merged(sources: readonly MessageSource[]): MessageSource {
-  const waiting: Message[] = []
+  const waiting: Waiting[] = []
   let left = sources.length
   let wake: (() => void) | undefined
   const carry = async (source: MessageSource): Promise<void> => {
     for (let message = await source.next(); message !== undefined; message = await source.next()) {
-      waiting.push(message)
+      const { promise, resolve } = Promise.withResolvers<void>()
+      waiting.push({ message, taken: resolve })
       wake?.()
+      await promise
     }
     left--
     wake?.()
@@ -40,8 +50,9 @@ export function merged(sources: readonly MessageSource[]): MessageSource {
   return {
     async next() {
       for (;;) {
-        const message = waiting.shift()
-        if (message !== undefined) return message
+        const next = waiting.shift()
+        next?.taken()
+        if (next !== undefined) return next.message
         if (left === 0) return undefined
         await new Promise<void>(resolve => {
           wake = resolve

@@ -8,6 +8,7 @@ import type { Live, Sessions } from '../sessions/lifecycle.ts'
 import type { Client } from '../sessions/session.ts'
 import type { Channels } from './channel.ts'
 import type { Posts } from './posts.ts'
+import type { Turns } from './turns.ts'
 
 export interface Context {
   readonly sessions: Sessions
@@ -17,6 +18,7 @@ export interface Context {
   readonly channels: Channels
   readonly posts: Posts
   readonly running: RunningContext
+  readonly turns: Turns
   /** `sessions.mode`. */
   readonly mode: 'required' | 'optional' | 'stateless'
   /** `streams.response` and `streams.sseAfter` (milliseconds). */

@@ -13,21 +13,20 @@ import type { Answer } from './answer.ts'
 import { checkBatch } from './batch.ts'
 import type { Context } from './context.ts'
 import { initialize } from './methods/initialize.ts'
+import type { Method } from './methods/method.ts'
 import { setLevel } from './methods/set-level.ts'
 import { subscribe, unsubscribe } from './methods/subscriptions.ts'
 import { notified } from './notifications.ts'
 import { noted, noteOutcome } from './outcome.ts'
 import type { Incoming, IncomingGet, IncomingPost, Note } from './request.ts'
 
-type Method = (request: Message, live: Live, incoming: Incoming, context: Context) => MessageSource
-
 /** Requests that the gateway answers, or has a part in; every other one goes to the backend. */
 const methods: Readonly<Record<string, Method>> = {
-  ping: request => single(makeResult(request.id!, {})),
-  initialize: request => single(errorMessage(new GatewayError('invalid', 'initialize stands alone'), request.id)),
-  'logging/setLevel': (request, live, { route }, context) => single(setLevel(request, live, route.backend, context)),
-  'resources/subscribe': (request, live, { route }, context) => subscribe(request, live, route.backend, context),
-  'resources/unsubscribe': (request, live, { route }, context) => unsubscribe(request, live, route.backend, context)
+  ping: ({ request }) => single(makeResult(request.id!, {})),
+  initialize: ({ request }) => single(errorMessage(new GatewayError('invalid', 'initialize stands alone'), request.id)),
+  'logging/setLevel': setLevel,
+  'resources/subscribe': subscribe,
+  'resources/unsubscribe': unsubscribe
 }
 
 export class Dispatch {
@@ -130,15 +129,17 @@ export class Dispatch {
   }
 
   #source(request: Message, live: Live, incoming: IncomingPost): MessageSource {
+    const { backend } = incoming.route
+    const context = this.#context
+    const streamable = !live.ephemeral && this.#mode(incoming) !== 'json'
+    const run = (upstream: Message): Running => new Running(live, backend, upstream, streamable, context.running)
     const method = Object.hasOwn(methods, request.method!) ? methods[request.method!] : undefined
-    if (method !== undefined) return method(request, live, incoming, this.#context)
+    if (method !== undefined) return method({ request, live, backend, context, run })
     if (request.method!.startsWith('notifications/')) {
       return single(errorMessage(new GatewayError('method', 'a notification has no id'), request.id))
     }
-    incoming.note.backend = incoming.route.backend.name
-    const running = new Running(live, incoming.route.backend, request, this.#context.running)
-    running.streamable = !live.ephemeral && this.#mode(incoming) !== 'json'
-    return running
+    incoming.note.backend = backend.name
+    return run(request)
   }
 
   async #answer(

@@ -9,9 +9,11 @@ export function passes(level: string, threshold: string): boolean {
   return at === -1 || at >= levels.indexOf(threshold)
 }
 
-/** The lowest of several thresholds. */
-export const lowest = (thresholds: readonly string[]): string =>
-  thresholds.reduce((low, next) => (levels.indexOf(next) < levels.indexOf(low) ? next : low))
-
 /** What passes from shared and in-process backends before `logging/setLevel`. */
 export const defaultLevel = 'warning'
+
+/** The level that an upstream needs for all of its sessions. Undefined: a session that set none. */
+export const lowestOf = (thresholds: readonly (string | undefined)[]): string =>
+  thresholds
+    .map(threshold => threshold ?? defaultLevel)
+    .reduce((low, next) => (levels.indexOf(next) < levels.indexOf(low) ? next : low))

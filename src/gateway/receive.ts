@@ -3,21 +3,22 @@
  * the link, requests to where the client can be asked (decisions: "Server requests"; R24, R40).
  */
 import type { Backend, Link } from '../backends/backend.ts'
-import { samplingForOlderClient } from '../bridge/older-sampling.ts'
-import type { Asked } from '../exchanges/asked.ts'
+import type { Asked, Asker } from '../exchanges/asked.ts'
 import type { InFlight } from '../exchanges/in-flight.ts'
-import { makeError, makeResult } from '../protocol/make.ts'
-import { line, type Message, stringParam } from '../protocol/message.ts'
+import { isRefusal, type Refusal, type Running, tooMany } from '../exchanges/running.ts'
+import { makeError } from '../protocol/make.ts'
+import { type Message, stringParam, textMeta } from '../protocol/message.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { facts } from '../telemetry/events.ts'
+import { admit, ofNobody } from './admit.ts'
 import type { Channels } from './channel.ts'
 import { defaultLevel, passes } from './levels.ts'
-import { refusal } from './refusal.ts'
+import { kept } from './outgoing.ts'
 
 export interface ReceiveContext {
   readonly asked: Asked
   readonly inFlight: InFlight
-  readonly channels: Channels
+  readonly channels: Pick<Channels, 'isOpen' | 'post'>
 }
 
 export function receive(
@@ -28,60 +29,69 @@ export function receive(
   context: ReceiveContext
 ): void {
   if (message.kind === 'request') {
-    put(message, link, backend, users, context)
+    const [live] = users
+    put(message, link, backend, live, context)
     return
   }
   if (message.method === 'notifications/cancelled') {
-    const cancelled = context.asked.cancelledBy(link, message)
-    if (cancelled?.asker !== undefined) cancelled.asker.inject(cancelled.message)
-    else if (cancelled !== undefined) context.channels.post(cancelled.live, cancelled.message)
+    for (const live of users) context.asked.cancelled(message, live, link)
     return
   }
-  const data = line(message)
+  const data = kept(message)
   for (const live of users) {
-    if (isFor(message, live, backend)) context.channels.postLine(live, data, message)
+    if (isFor(message, live, backend)) void context.channels.post(live, message, data)
   }
 }
 
-/** A request of the upstream. Shared links declared nothing to ask for. */
-function put(
-  request: Message,
-  link: Link,
-  backend: Backend,
-  users: ReadonlySet<Live>,
-  { asked, inFlight, channels }: ReceiveContext
-): void {
-  if (request.method === 'ping') {
-    link.send(makeResult(request.id!, {})).catch(() => {})
-    return
-  }
-  const [live] = users
-  const refuse = (code: number, text: string): void => {
-    facts.drop.publish({ reason: 'refused_ask', backend: backend.name })
-    link.send(makeError(request.id, code, text)).catch(() => {})
-  }
-  if (live === undefined || backend.scope === 'shared') {
-    refuse(-32601, 'the backend is shared by several clients: none can be asked')
-    return
-  }
-  const refused = live.ephemeral
-    ? { code: -32601, text: 'the client has no session to be asked on' }
-    : refusal(request, live.record.client.capabilities)
-  const adapted = samplingForOlderClient(request, live.record.client.version)
-  if (refused !== undefined || adapted === undefined) {
-    refuse(refused?.code ?? -32602, refused?.text ?? 'the client cannot take this request')
-    return
-  }
-  const call = channels.isOpen(live) ? undefined : oldestStreamable(inFlight, live)
-  const ask = asked.ask(adapted, live, link, call)
-  if (call === undefined) channels.post(live, ask)
-  else call.inject(ask)
+/** A request of the upstream that came with no call. */
+function put(request: Message, link: Link, backend: Backend, live: Live | undefined, context: ReceiveContext): void {
+  const asked = live === undefined ? ofNobody : ask(request, link, backend, live, context)
+  if (asked === undefined) return
+  facts.drop.publish({ reason: 'refused_ask', backend: backend.name })
+  link.send(makeError(request.id, asked.code, asked.text)).catch(() => {})
 }
 
-function oldestStreamable(inFlight: InFlight, live: Live) {
-  for (const running of inFlight.of(live)) if (running.streamable) return running
+function ask(request: Message, link: Link, backend: Backend, live: Live, context: ReceiveContext): Refusal | undefined {
+  const admitted = admit(request, live, backend, true)
+  if (isRefusal(admitted)) return admitted
+  const asker = bystanders(request, backend, live, context)
+  const message = context.asked.ask(admitted, live, link, asker)
+  if (message === undefined) return tooMany
+  asker.tell(message)
   return undefined
 }
+
+/** It may belong to any call of the session: all stand still. It goes to the call of its task, else to the channel while that is open, else to the oldest call. */
+function bystanders(request: Message, backend: Backend, live: Live, { inFlight, channels }: ReceiveContext): Asker {
+  const task = taskOf(request)
+  const calls = [...inFlight.of(live)].filter(call => call.backend === backend)
+  return {
+    asked() {
+      for (const call of calls) call.asked()
+    },
+    answered() {
+      for (const call of calls) call.answered()
+    },
+    tell(message) {
+      const open = [...inFlight.of(live)].filter(call => call.streamable && !call.over)
+      const call =
+        open.find(call => task !== undefined && isOfTask(call, task)) ?? (channels.isOpen(live) ? undefined : open[0])
+      if (call === undefined) void channels.post(live, message)
+      else call.tell(message)
+    }
+  }
+}
+
+/** `taskId` of the task that a message belongs to (basic/utilities/tasks, "Related Task Metadata"). */
+function taskOf(message: Message): string | undefined {
+  const related = textMeta(message, 'io.modelcontextprotocol/related-task')
+  const taskId: unknown =
+    related === undefined ? undefined : (JSON.parse(related) as { taskId?: unknown } | null)?.taskId
+  return typeof taskId === 'string' ? taskId : undefined
+}
+
+const isOfTask = ({ request }: Running, task: string): boolean =>
+  request.method === 'tasks/result' && stringParam(request, 'taskId') === task
 
 /** Whether a notification is for this session: logs by its level, updates of a shared backend by its subscriptions. */
 export function isFor(message: Message, live: Live, backend: Backend): boolean {

@@ -1,10 +1,6 @@
 /** Which requests of an upstream may be put to a client: what it declared, and no more (basic/lifecycle, "Capability Negotiation"; R110b, R112). */
+import type { Refusal } from '../exchanges/running.ts'
 import { type Message, stringParam, textParam } from '../protocol/message.ts'
-
-export interface Refusal {
-  readonly code: number
-  readonly text: string
-}
 
 /** Undefined when the request may be sent. `capabilities` is JSON text. Methods outside the core are not judged. */
 export function refusal(request: Message, capabilities: string): Refusal | undefined {
@@ -36,7 +32,7 @@ function elicitation(request: Message, declared: unknown): Refusal | undefined {
   const supported =
     mode === 'form'
       ? isObject(declared.form) || !isObject(declared.url)
-      : isObject((declared as Record<string, unknown>)[mode])
+      : Object.hasOwn(declared, mode) && isObject(declared[mode])
   return supported ? undefined : { code: -32602, text: `the client does not support elicitation in ${mode} mode` }
 }
 

@@ -6,17 +6,19 @@ import type { Backend, Link } from '../backends/backend.ts'
 import { GatewayError } from '../errors.ts'
 import type { Message } from '../protocol/message.ts'
 import type { Live, Sessions } from '../sessions/lifecycle.ts'
-import type { Client } from '../sessions/session.ts'
+import type { Client, LinkState } from '../sessions/session.ts'
 import { facts } from '../telemetry/events.ts'
 import { linkKey } from './key.ts'
 
 export interface LinksOptions {
-  readonly sessions: Sessions
+  readonly sessions: Pick<Sessions, 'update'>
   /** Who the gateway is towards shared backends. */
   readonly self: Client
   /** Messages that belong to no exchange. `users`: the sessions of the link. */
   readonly receive: (message: Message, link: Link, backend: Backend, users: ReadonlySet<Live>) => void
-  /** A link was opened again after its upstream lost it: what was set before is set again. */
+  /** The upstream lost its side of a link. */
+  readonly lost: (link: Link, users: ReadonlySet<Live>) => void
+  /** A link was opened again after that: what was set before is set again. Never rejects. */
   readonly reopened: (link: Link, backend: Backend, users: ReadonlySet<Live>) => Promise<void>
 }
 
@@ -27,8 +29,8 @@ interface Entry {
   link: Link | undefined
   opening: Promise<Link> | undefined
   abort: AbortController | undefined
-  /** The upstream lost its side: the next opening restores. */
-  lost: boolean
+  /** The upstream lost its side: the next opening restores. With the state that is worth nothing any more. */
+  lost: { readonly state: LinkState | undefined } | undefined
 }
 
 export class Links {
@@ -36,6 +38,8 @@ export class Links {
   readonly #entries = new Map<string, Entry>()
   /** Keys of each session's links. */
   readonly #keys = new Map<Live, Set<string>>()
+  /** Sessions that wait for what belongs to no exchange. */
+  readonly #listening = new Set<Live>()
 
   constructor(options: LinksOptions) {
     this.#options = options
@@ -49,6 +53,7 @@ export class Links {
 
   /** The link, opened when it is not. Rejects with the GatewayError of the opening; the next call tries again. */
   async get(live: Live, backend: Backend): Promise<Link> {
+    if (live.closed) throw sessionOver()
     const key = linkKey(backend, live.record.id)
     let entry = this.#entries.get(key)
     if (entry === undefined) {
@@ -59,7 +64,7 @@ export class Links {
         link: undefined,
         opening: undefined,
         abort: undefined,
-        lost: false
+        lost: undefined
       }
       this.#entries.set(key, entry)
     }
@@ -70,8 +75,8 @@ export class Links {
   }
 
   /** The sessions that use the same link. */
-  users(live: Live, backend: Backend): Iterable<Live> {
-    return this.#entries.get(linkKey(backend, live.record.id))?.users ?? []
+  users(live: Live, backend: Backend): ReadonlySet<Live> {
+    return this.#entries.get(linkKey(backend, live.record.id))?.users ?? nobody
   }
 
   /** Every open link of a session. */
@@ -84,19 +89,14 @@ export class Links {
 
   /** Whether the session waits for what belongs to no exchange. */
   listen(live: Live, on: boolean): void {
-    for (const key of this.#keys.get(live) ?? []) {
-      const entry = this.#entries.get(key)
-      if (entry === undefined) continue
-      const before = entry.listeners.size
-      if (on) entry.listeners.add(live)
-      else entry.listeners.delete(live)
-      if (before === 0 && entry.listeners.size > 0) entry.link?.listen(true)
-      if (before > 0 && entry.listeners.size === 0) entry.link?.listen(false)
-    }
+    if (on) this.#listening.add(live)
+    else this.#listening.delete(live)
+    for (const key of this.#keys.get(live) ?? []) this.#hear(this.#entries.get(key)!, live, on)
   }
 
   /** The session is over: links that nobody uses any more are closed. */
   async release(live: Live): Promise<void> {
+    this.#listening.delete(live)
     const keys = this.#keys.get(live)
     if (keys === undefined) return
     this.#keys.delete(live)
@@ -107,11 +107,9 @@ export class Links {
     await Promise.all([...this.#keys.keys()].map(live => this.release(live)))
   }
 
-  /** Open links per backend. */
-  count(backend: Backend): number {
-    let count = 0
-    for (const entry of this.#entries.values()) if (entry.backend === backend && entry.link !== undefined) count++
-    return count
+  /** Links that are open, or wanted by a session that is. */
+  get size(): number {
+    return this.#entries.size
   }
 
   #use(live: Live, key: string, entry: Entry): void {
@@ -120,28 +118,38 @@ export class Links {
     const keys = this.#keys.get(live)
     if (keys === undefined) this.#keys.set(live, new Set([key]))
     else keys.add(key)
+    if (this.#listening.has(live)) this.#hear(entry, live, true)
+  }
+
+  #hear(entry: Entry, live: Live, on: boolean): void {
+    const before = entry.listeners.size
+    if (on) entry.listeners.add(live)
+    else entry.listeners.delete(live)
+    const after = entry.listeners.size
+    if ((before === 0) !== (after === 0)) entry.link?.listen(after > 0)
   }
 
   async #leave(live: Live, key: string): Promise<void> {
-    const entry = this.#entries.get(key)
-    if (entry === undefined) return
+    const entry = this.#entries.get(key)!
     entry.users.delete(live)
-    if (entry.listeners.delete(live) && entry.listeners.size === 0) entry.link?.listen(false)
+    this.#hear(entry, live, false)
     if (entry.users.size > 0) return
     this.#entries.delete(key)
-    entry.abort?.abort(new GatewayError('session', 'the session is over'))
+    entry.abort?.abort(sessionOver())
     await entry.link?.close()
   }
 
   async #open(entry: Entry, live: Live): Promise<Link> {
-    const { backend, users } = entry
+    const { backend, users, lost } = entry
     const shared = backend.scope === 'shared'
-    const state = entry.lost || shared ? undefined : live.record.links[backend.identity]
+    const known = shared ? undefined : live.record.links[backend.identity]
+    // Unlike the state that was lost, it is what another instance opened since.
+    const state = lost === undefined || known !== lost.state ? known : undefined
     const abort = new AbortController()
     entry.abort = abort
-    let link: Link | undefined
-    let ended: Error | undefined
     const early: Message[] = []
+    let link: Link | undefined
+    let over: Error | undefined
     try {
       link = await backend.open({
         principal: { key: live.record.principal },
@@ -149,26 +157,33 @@ export class Links {
         ...(state === undefined ? {} : { state }),
         signal: abort.signal,
         receive: message => {
-          if (entry.link === undefined) early.push(message)
-          else this.#options.receive(message, entry.link, backend, users)
+          if (link === undefined) early.push(message)
+          else this.#options.receive(message, link, backend, users)
         },
         ended: reason => {
-          ended = reason
-          this.#lose(entry, link, reason)
+          over = reason
+          entry.lost = { state: link === undefined ? state : link.state }
+          if (link !== undefined) this.#lose(entry, link, reason)
         }
       })
-      if (users.size === 0 || abort.signal.aborted) {
-        await link.close()
-        throw new GatewayError('session', 'the session is over')
+      for (const message of early) this.#options.receive(message, link, backend, users)
+      if (users.size > 0) await this.#remember(entry, live, link)
+      if (lost !== undefined && state === undefined && users.size > 0) {
+        await this.#options.reopened(link, backend, users)
       }
-      if (entry.lost) await this.#options.reopened(link, backend, users)
-      if (ended !== undefined)
-        throw new GatewayError('backend_broke', 'the backend broke off', { backend: backend.name, cause: ended })
-      entry.lost = false
+      if (users.size === 0) {
+        await link.close()
+        throw sessionOver()
+      }
+      if (over !== undefined) {
+        throw new GatewayError('backend_broke', `backend "${backend.name}" broke off`, {
+          backend: backend.name,
+          cause: over
+        })
+      }
+      entry.lost = undefined
       entry.link = link
       if (entry.listeners.size > 0) link.listen(true)
-      await this.#remember(entry, live, link)
-      for (const message of early) this.#options.receive(message, link, backend, users)
       return link
     } finally {
       entry.opening = undefined
@@ -177,22 +192,28 @@ export class Links {
   }
 
   /** What another instance needs to reopen it goes into the session's record. */
-  async #remember(entry: Entry, live: Live, link: Link): Promise<void> {
-    const { state } = link
-    const { identity, scope } = entry.backend
+  async #remember(entry: Entry, live: Live, { state }: Link): Promise<void> {
+    const { identity, scope, name } = entry.backend
     if (state === undefined || scope === 'shared' || live.record.links[identity] === state) return
-    await this.#options.sessions.update(live, record => ({ links: { ...record.links, [identity]: state } }))
+    try {
+      await this.#options.sessions.update(live, record => ({ links: { ...record.links, [identity]: state } }))
+    } catch (error) {
+      facts.notice.publish({ level: 'warn', text: 'a link could not be noted for others', backend: name, error })
+    }
   }
 
-  #lose(entry: Entry, link: Link | undefined, reason: Error): void {
-    entry.lost = true
-    if (entry.link !== link || link === undefined) return
+  #lose(entry: Entry, link: Link, error: Error): void {
+    const { backend, users } = entry
+    this.#options.lost(link, users)
+    if (entry.link !== link) return
     entry.link = undefined
-    facts.notice.publish({
-      level: 'info',
-      text: 'the backend lost a session',
-      backend: entry.backend.name,
-      error: reason
-    })
+    facts.notice.publish({ level: 'info', text: 'the backend lost a session', backend: backend.name, error })
+    // Who subscribed waits for news without a call that would open it again. One try: the next is that call.
+    const [subscriber] = [...users].filter(({ record }) => record.subscriptions.length > 0)
+    if (subscriber !== undefined) setImmediate(() => void this.get(subscriber, backend).catch(() => {}))
   }
 }
+
+const nobody: ReadonlySet<Live> = new Set()
+
+const sessionOver = (): GatewayError => new GatewayError('session', 'the session is over')

@@ -1,7 +1,7 @@
 /** A gateway in this process, on ports of its own, from a config as an author writes it. */
 
 import { parse } from '../../src/config/parse.ts'
-import { type Config, createGateway, type Gateway } from '../../src/index.ts'
+import { type Config, createGateway, type Gateway, type Parts } from '../../src/index.ts'
 
 export interface RunningGateway {
   readonly gateway: Gateway
@@ -16,11 +16,12 @@ interface Owner {
   teardown(handler: () => Promise<void>): void
 }
 
-/** Ports, and a quiet log, are filled in. `directory`: what paths are relative to. */
+/** Ports, and a quiet log, are filled in. `directory`: what paths are relative to. `parts`: what is brought along. */
 export async function startGateway(
   t: Owner,
   file: Record<string, unknown>,
-  directory = import.meta.dirname
+  directory = import.meta.dirname,
+  parts: Parts = {}
 ): Promise<RunningGateway> {
   const whole = {
     admin: { port: 0 },
@@ -31,7 +32,7 @@ export async function startGateway(
   const parsed = parse(JSON.stringify(whole), directory, { env: name => process.env[name], file: () => '' })
   if (parsed.config === undefined)
     throw new Error(parsed.problems.map(({ path, ...rest }) => `${path}: ${JSON.stringify(rest)}`).join('\n'))
-  const gateway = await createGateway(parsed.config)
+  const gateway = await createGateway(parsed.config, parts)
   t.teardown(() => gateway.close({ deadline: 0 }))
   await gateway.listen()
   return {

@@ -6,11 +6,12 @@ import type { Server } from '../../backends/backend.ts'
 import { GatewayError, toGatewayError } from '../../errors.ts'
 import { withMember } from '../../protocol/edit.ts'
 import { errorMessage } from '../../protocol/make.ts'
-import { bytes, type Message, readMessage, stringParam, textParam } from '../../protocol/message.ts'
-import { scan } from '../../protocol/scan.ts'
-import { hasTasks, isModern } from '../../protocol/version.ts'
+import { bytes, type Message, readMessage, stringParam, textOf, textParam } from '../../protocol/message.ts'
+import { ScanError, scan } from '../../protocol/scan.ts'
+import { firstModern, hasTasks, isModern } from '../../protocol/version.ts'
 import { Sessions, sessionHash } from '../../sessions/lifecycle.ts'
 import type { Client, SessionId, SessionRecord } from '../../sessions/session.ts'
+import { facts } from '../../telemetry/events.ts'
 import type { Context } from '../context.ts'
 import type { Incoming } from '../request.ts'
 import { newest, type Route } from '../route.ts'
@@ -39,7 +40,10 @@ export async function initialize(request: Message, incoming: Incoming, context: 
     } catch (error) {
       return { response: errorMessage(toGatewayError(error), request.id), session: undefined }
     } finally {
-      await links.release(live)
+      // Not waited for: the client has nothing to do with the end of this upstream session.
+      links.release(live).catch((error: unknown) => {
+        facts.notice.publish({ level: 'warn', text: 'an upstream session was not closed', error })
+      })
     }
   }
   const live = await sessions.create(record).catch(error => {
@@ -70,10 +74,10 @@ function clientOf(request: Message, route: Route): Client {
   return { version: route.versions.includes(asked) ? asked : newest(route), capabilities, info }
 }
 
-/** A modern version in the header and a legacy one in the body cannot both be meant. */
+/** A modern version that we speak in the header and a legacy one in the body cannot both be meant; else the header is not looked at. */
 function refuseMixedEras(request: Message, { version }: Incoming): void {
   const asked = stringParam(request, 'protocolVersion')!
-  if (version === undefined || !isModern(version) || isModern(asked)) return
+  if (version !== firstModern || isModern(asked)) return
   throw new GatewayError('mismatch', `MCP-Protocol-Version is ${version}, params.protocolVersion is ${asked}`, {
     id: request.id
   })
@@ -102,12 +106,11 @@ const recordOf = (client: Client, { route, principal, address }: Incoming): Sess
 function resultOf(request: Message, server: Server, version: string, route: Route): Message {
   let result = messageLike(server.result)
   result = withMember(result, 'protocolVersion', JSON.stringify(version))
-  const { keys } = result.scanned.top
-  if (!keys.includes('serverInfo')) {
+  if (!isObjectAt(result, 'serverInfo')) {
     result = withMember(result, 'serverInfo', JSON.stringify({ name: route.backend.name, version: '0' }))
   }
   const capabilities = capabilitiesFor(server, version)
-  if (capabilities !== undefined || !keys.includes('capabilities')) {
+  if (capabilities !== undefined || !isObjectAt(result, 'capabilities')) {
     result = withMember(result, 'capabilities', JSON.stringify(capabilities ?? {}))
   }
   return readMessage(Buffer.from(`{"jsonrpc":"2.0","id":${request.id},"result":${bytes(result)}}`), anyDepth)
@@ -119,10 +122,20 @@ const anyDepth = 2_000
 /** An object that is no message, for the edits that messages have. */
 function messageLike(text: string): Message {
   const source = Buffer.from(text)
-  const found = scan(source, anyDepth)
-  if (found.kind !== 'object') throw new GatewayError('backend_invalid', 'the backend sent no InitializeResult')
-  return { kind: 'response', id: undefined, method: undefined, source, scanned: found.object, edits: [] }
+  try {
+    const found = scan(source, anyDepth)
+    if (found.kind === 'object') {
+      return { kind: 'response', id: undefined, method: undefined, source, scanned: found.object, edits: [] }
+    }
+  } catch (error) {
+    // A member stands twice.
+    if (!(error instanceof ScanError)) throw error
+  }
+  throw new GatewayError('backend_invalid', 'the backend sent no InitializeResult')
 }
+
+const isObjectAt = ({ source, scanned }: Message, key: string): boolean =>
+  textOf(source, scanned.top, key)?.startsWith('{') === true
 
 /** Undefined when they pass as they are: `tasks` is not told to clients whose revision has none. */
 function capabilitiesFor(server: Server, version: string): Record<string, unknown> | undefined {

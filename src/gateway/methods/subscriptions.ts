@@ -1,55 +1,97 @@
-/** `resources/subscribe` and `unsubscribe`: remembered per session; a shared upstream hears of the first and the last subscriber (R37-R41). */
-import type { Backend } from '../../backends/backend.ts'
-import { Running } from '../../exchanges/running.ts'
+/** `resources/subscribe` and `unsubscribe`: remembered per session; a shared upstream hears of the first and the last subscriber (R37-R41, NTF-03). */
+import type { Backend, Link } from '../../backends/backend.ts'
+import { GatewayError } from '../../errors.ts'
+import { acting, later, responseOf } from '../../exchanges/acting.ts'
 import { type MessageSource, single } from '../../exchanges/source.ts'
-import { makeResult } from '../../protocol/make.ts'
-import { isError, type Message, stringParam } from '../../protocol/message.ts'
+import { makeRequest, makeResult } from '../../protocol/make.ts'
+import { type Message, stringParam } from '../../protocol/message.ts'
 import type { Live } from '../../sessions/lifecycle.ts'
 import type { Context } from '../context.ts'
+import type { MethodCall } from './method.ts'
 
-export function subscribe(request: Message, live: Live, backend: Backend, context: Context): MessageSource {
+/** Subscriptions of one session. */
+const maxSubscriptions = 1_000
+
+export function subscribe(call: MethodCall): MessageSource {
+  const { request, live, backend, context, run } = call
   const uri = stringParam(request, 'uri')
-  if (uri === undefined) return new Running(live, backend, request, context.running)
-  if (backend.scope === 'shared' && others(uri, live, backend, context)) {
-    return single(remember(live, uri, context).then(() => makeResult(request.id!, {})))
+  if (uri === undefined) return run(request)
+  const remember = async (): Promise<void> => {
+    await context.sessions.update(live, ({ subscriptions }) =>
+      subscriptions.includes(uri) ? {} : { subscriptions: [...subscriptions, uri] }
+    )
   }
-  return onSuccess(new Running(live, backend, request, context.running), () => remember(live, uri, context))
-}
-
-export function unsubscribe(request: Message, live: Live, backend: Backend, context: Context): MessageSource {
-  const uri = stringParam(request, 'uri')
-  if (uri === undefined) return new Running(live, backend, request, context.running)
-  if (backend.scope === 'shared' && others(uri, live, backend, context)) {
-    return single(forget(live, uri, context).then(() => makeResult(request.id!, {})))
-  }
-  return onSuccess(new Running(live, backend, request, context.running), () => forget(live, uri, context))
-}
-
-/** Whether another session of the shared upstream has subscribed to it. */
-export function others(uri: string, live: Live, backend: Backend, context: Context): boolean {
-  for (const user of context.links.users(live, backend)) {
-    if (user !== live && user.record.subscriptions.includes(uri)) return true
-  }
-  return false
-}
-
-async function remember(live: Live, uri: string, { sessions }: Context): Promise<void> {
-  await sessions.update(live, ({ subscriptions }) =>
-    subscriptions.includes(uri) ? {} : { subscriptions: [...subscriptions, uri] }
-  )
-}
-
-async function forget(live: Live, uri: string, { sessions }: Context): Promise<void> {
-  await sessions.update(live, ({ subscriptions }) => ({ subscriptions: subscriptions.filter(other => other !== uri) }))
-}
-
-/** The call, with something done before its result is told. */
-function onSuccess(running: Running, act: () => Promise<void>): MessageSource {
-  return {
-    async next() {
-      const message = await running.next()
-      if (message?.kind === 'response' && !isError(message)) await act()
-      return message
+  return later(request.id!, async () => {
+    const { subscriptions } = live.record
+    if (subscriptions.length >= maxSubscriptions && !subscriptions.includes(uri)) {
+      throw new GatewayError('params', `a session subscribes to ${maxSubscriptions} resources at most`)
     }
+    if (backend.scope === 'session') return acting(run(request), remember)
+    return shared(call, uri, () => subscribers(uri, context.links.users(live, backend)) > 0, remember)
+  })
+}
+
+export function unsubscribe(call: MethodCall): MessageSource {
+  const { request, live, backend, context, run } = call
+  const uri = stringParam(request, 'uri')
+  if (uri === undefined) return run(request)
+  const forget = async (): Promise<void> => {
+    await context.sessions.update(live, record => ({
+      subscriptions: record.subscriptions.filter(other => other !== uri)
+    }))
   }
+  if (backend.scope === 'session') return acting(run(request), forget)
+  const others = (): Iterable<Live> => [...context.links.users(live, backend)].filter(user => user !== live)
+  return later(request.id!, () => shared(call, uri, () => subscribers(uri, others()) > 0, forget))
+}
+
+/** With other subscribers the upstream does not hear of it. Checked and done in one turn, for they come and go. */
+async function shared(
+  { request, backend, context, run }: MethodCall,
+  uri: string,
+  silent: () => boolean,
+  act: () => Promise<void>
+): Promise<MessageSource> {
+  const response = await context.turns.run(turnOf(backend, uri), async (): Promise<Message | undefined> => {
+    if (!silent()) return responseOf(acting(run(request), act))
+    await act()
+    return makeResult(request.id!, {})
+  })
+  return single(response)
+}
+
+/**
+ * The session is over, and has left its links. Upstreams that it shared with others, who still use them, hear when the
+ * last subscriber of a resource is gone. Never rejects.
+ */
+export async function withdraw(
+  uris: readonly string[],
+  link: Link,
+  backend: Backend,
+  rest: ReadonlySet<Live>,
+  turns: Context['turns']
+): Promise<void> {
+  const one = (uri: string): Promise<void> =>
+    turns.run(turnOf(backend, uri), async () => {
+      if (rest.size === 0 || subscribers(uri, rest) > 0) return
+      const exchange = link.exchange(makeRequest('0', 'resources/unsubscribe', { uri }), {
+        principal: { key: 'gateway' }
+      })
+      const timer = setTimeout(() => exchange.detach(), patienceMs)
+      await exchange.next().catch(() => {})
+      clearTimeout(timer)
+      exchange.detach()
+    })
+  await Promise.all(uris.map(one))
+}
+
+/** How long (ms) an upstream may take to hear of it, before the next one who has to do with the resource gets the turn. */
+const patienceMs = 5_000
+
+const turnOf = (backend: Backend, uri: string): string => `${backend.identity} ${uri}`
+
+function subscribers(uri: string, users: Iterable<Live>): number {
+  let count = 0
+  for (const { record } of users) if (record.subscriptions.includes(uri)) count++
+  return count
 }

@@ -1,0 +1,36 @@
+/** Sources around a call: begun later, or with something done before the result is told. */
+import { toGatewayError } from '../errors.ts'
+import { errorMessage } from '../protocol/make.ts'
+import { isError, type Message } from '../protocol/message.ts'
+import { type MessageSource, single } from './source.ts'
+
+/** The source that comes of `make`; when that rejects, one error for the request with this id. */
+export function later(id: string, make: () => Promise<MessageSource>): MessageSource {
+  const source = make().catch((error: unknown) => single(errorMessage(toGatewayError(error), id)))
+  return { next: async () => (await source).next() }
+}
+
+/** The source, with `act` done before its result is told. When that rejects, the client gets the error instead. */
+export function acting(source: MessageSource, act: () => Promise<void>): MessageSource {
+  return {
+    async next() {
+      const message = await source.next()
+      if (message?.kind !== 'response' || isError(message)) return message
+      try {
+        await act()
+        return message
+      } catch (error) {
+        return errorMessage(toGatewayError(error), message.id)
+      }
+    }
+  }
+}
+
+/** The response, and nothing of what comes before it; undefined when the call was cancelled. */
+export async function responseOf(source: MessageSource): Promise<Message | undefined> {
+  let response: Message | undefined
+  for (let message = await source.next(); message !== undefined; message = await source.next()) {
+    if (message.kind === 'response') response = message
+  }
+  return response
+}
