@@ -8,7 +8,15 @@ export type Answer =
   | { readonly kind: 'accepted' }
   /** 204: the session is gone. */
   | { readonly kind: 'deleted' }
-  /** JSON: one message, or the array that answers a batch. `session`: the id that `initialize` made. */
-  | { readonly kind: 'message'; readonly body: Message | readonly Message[]; readonly session?: SessionId | undefined }
+  /**
+   * JSON: one message, or the array that answers a batch. `session`: the id that `initialize` made. `status`: 200 unless
+   * the array is all that there is to say of a batch that was refused.
+   */
+  | {
+      readonly kind: 'message'
+      readonly body: Message | readonly Message[]
+      readonly session?: SessionId | undefined
+      readonly status?: 400
+    }
   /** An event stream. `run` feeds the reader and ends it; it never throws. */
   | { readonly kind: 'stream'; readonly session?: SessionId | undefined; readonly run: (reader: Reader) => void }

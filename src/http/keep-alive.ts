@@ -42,8 +42,11 @@ export class KeepAlive {
     this.now = performance.now()
     const { everyMs, stallMs } = this.#options
     for (const reply of this.#replies) {
-      if (reply.waiting > 0 && this.now - reply.drainedAt >= stallMs) reply.cut()
-      else if (reply.waiting === 0 && this.now - reply.wroteAt >= everyMs) reply.comment()
+      if (reply.waiting === 0) {
+        if (this.now - reply.wroteAt >= everyMs) reply.comment()
+      } else if (this.now - reply.drainedAt() >= stallMs) {
+        reply.cut()
+      }
     }
   }
 

@@ -11,9 +11,9 @@ const both: Accepts = { json: true, sse: true }
 /** What the clients of the SDKs send: no parsing. */
 const usual = 'application/json, text/event-stream'
 
-/** What `Accept` admits. Absent: everything. Quality 0 excludes; the most specific range decides. */
+/** What `Accept` admits. Absent or empty: everything. Quality 0 excludes; the most specific range decides. */
 export function accepts(header: string | undefined): Accepts {
-  if (header === undefined || header === usual) return both
+  if (header === undefined || header === usual || header.trim() === '') return both
   const ranges = header.split(',').map(parseRange)
   return { json: admits(ranges, 'application', 'json'), sse: admits(ranges, 'text', 'event-stream') }
 }

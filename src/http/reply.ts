@@ -1,16 +1,22 @@
 /** Writes an Answer, or the refusal, as the HTTP response. */
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { GatewayError, toGatewayError } from '../errors.ts'
+import { type ErrorCode, GatewayError, toGatewayError } from '../errors.ts'
 import type { Answer } from '../gateway/answer.ts'
 import { errorMessage } from '../protocol/make.ts'
-import { byteLength, bytes, type Message, parts } from '../protocol/message.ts'
+import { bytes, type Message, parts } from '../protocol/message.ts'
 import { facts } from '../telemetry/events.ts'
 import { openSse, type SseOptions } from './sse-reply.ts'
 
 const json = 'application/json'
 
-export function writeAnswer(reply: FastifyReply, answer: Answer, options: SseOptions): FastifyReply | undefined {
+export interface ReplyOptions extends SseOptions {
+  /** The gateway shuts down: connections are not used again. */
+  leaving: boolean
+}
+
+export function writeAnswer(reply: FastifyReply, answer: Answer, options: ReplyOptions): FastifyReply | undefined {
+  if (options.leaving) reply.header('connection', 'close')
   switch (answer.kind) {
     case 'accepted':
       return reply.code(202).send()
@@ -18,8 +24,11 @@ export function writeAnswer(reply: FastifyReply, answer: Answer, options: SseOpt
       return reply.code(204).send()
     case 'message': {
       if (answer.session !== undefined) reply.header('mcp-session-id', answer.session)
-      reply.header('content-type', json)
-      return isSingle(answer.body) ? sendMessage(reply, answer.body) : reply.send(batchBody(answer.body))
+      reply.code(answer.status ?? 200).header('content-type', json)
+      sendBody(reply, isSingle(answer.body) ? parts(answer.body) : batchParts(answer.body))
+      // A reader that takes nothing is cut, and what waits for it let go (E1).
+      if (reply.raw.writableLength > 0) reply.raw.setTimeout(options.stallMs)
+      return reply
     }
     case 'stream': {
       const headers = answer.session === undefined ? {} : { 'mcp-session-id': answer.session }
@@ -31,19 +40,33 @@ export function writeAnswer(reply: FastifyReply, answer: Answer, options: SseOpt
 
 const isSingle = (body: Message | readonly Message[]): body is Message => !Array.isArray(body)
 
-/** Larger messages are written in their parts, not copied into one. */
+/** Larger bodies are written in their parts, not copied into one. */
 const copyBelow = 65_536
 
-function sendMessage(reply: FastifyReply, message: Message): FastifyReply {
-  if (byteLength(message) < copyBelow) return reply.send(bytes(message))
-  reply.header('content-length', byteLength(message))
-  return reply.send(Readable.from(parts(message), { objectMode: false }))
+function sendBody(reply: FastifyReply, pieces: readonly Buffer[]): void {
+  if (pieces.length === 1) {
+    reply.send(pieces[0])
+    return
+  }
+  let length = 0
+  for (const piece of pieces) length += piece.length
+  if (length < copyBelow) {
+    reply.send(Buffer.concat(pieces, length))
+    return
+  }
+  reply.header('content-length', length)
+  reply.send(Readable.from(pieces, { objectMode: false }))
 }
 
-function batchBody(messages: readonly Message[]): Buffer {
-  const pieces = messages.flatMap((message, i) => [Buffer.from(i === 0 ? '[' : ','), ...parts(message)])
-  return Buffer.concat([...pieces, Buffer.from(']')])
+function batchParts(messages: readonly Message[]): Buffer[] {
+  const pieces = messages.flatMap((message, i) => [i === 0 ? open : comma, ...parts(message)])
+  pieces.push(close)
+  return pieces
 }
+
+const open = Buffer.from('[')
+const comma = Buffer.from(',')
+const close = Buffer.from(']')
 
 /** JSON-RPC body and status of a refusal; nothing inner is told. */
 export function writeError(reply: FastifyReply, thrown: unknown): FastifyReply {
@@ -60,16 +83,21 @@ export function writeError(reply: FastifyReply, thrown: unknown): FastifyReply {
 /** What Fastify and Node say in their own words, in ours. */
 export function fromFastify(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
-  const code = (error as { code?: string } | null)?.code
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-    return new GatewayError('too_large', 'the body is larger than server.limits.body', {
-      headers: { connection: 'close' }
-    })
+  const { code, statusCode } = (error ?? {}) as { code?: string; statusCode?: number }
+  const refusal = code === undefined ? undefined : refusals[code]
+  if (refusal !== undefined) {
+    return new GatewayError(refusal[0], refusal[1], { headers: { connection: 'close' }, cause: error })
   }
-  if (code === 'FST_ERR_CTP_INVALID_CONTENT_LENGTH') {
-    return new GatewayError('header', 'the body is shorter or longer than its Content-Length', {
-      headers: { connection: 'close' }
-    })
+  if (statusCode !== undefined && statusCode < 500) {
+    return new GatewayError('header', 'the request is not valid', { headers: { connection: 'close' }, cause: error })
   }
   return toGatewayError(error)
+}
+
+const refusals: Readonly<Record<string, readonly [ErrorCode, string]>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: ['too_large', 'the body is larger than server.limits.body'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['header', 'the body is shorter or longer than its Content-Length'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['media_type', 'Content-Type is not a media type'],
+  // The client left while it sent the body: nobody reads this.
+  ECONNRESET: ['header', 'the body broke off']
 }

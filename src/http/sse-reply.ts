@@ -1,5 +1,6 @@
-/** An open response with an event stream: the reader that streams are written to. The only place that touches `reply.raw`. */
+/** An open response with an event stream: the reader that streams are written to. */
 import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
 import type { Reader } from '../streams/reader.ts'
 import type { KeepAlive } from './keep-alive.ts'
@@ -8,6 +9,8 @@ export interface SseOptions {
   readonly keepAlive: KeepAlive
   /** Bytes that may wait in the socket before the next message is held (`streams.highWater`). */
   readonly highWater: number
+  /** `streams.stall`, in milliseconds. */
+  readonly stallMs: number
 }
 
 const comment = ':\n\n'
@@ -16,6 +19,7 @@ const comment = ':\n\n'
 export function openSse(reply: FastifyReply, headers: Readonly<Record<string, string>>, options: SseOptions): SseReply {
   reply.hijack()
   const { raw } = reply
+  if (raw.socket !== null) holdForNow(raw.socket)
   raw.writeHead(200, {
     ...(reply.getHeaders() as Record<string, string>),
     'content-type': 'text/event-stream',
@@ -27,21 +31,41 @@ export function openSse(reply: FastifyReply, headers: Readonly<Record<string, st
   return new SseReply(raw, options)
 }
 
+/** The head leaves together with what is written in the same turn. */
+function holdForNow(socket: Socket): void {
+  socket.cork()
+  process.nextTick(release, socket)
+}
+
+const release = (socket: Socket): void => socket.uncork()
+
+/** The event stream of a response, when it has one. */
+export const sseReplyOf = (response: ServerResponse): SseReply | undefined => (response as Streaming)[stream]
+
+const stream = Symbol('event stream')
+
+type Streaming = ServerResponse & { [stream]?: SseReply }
+
 export class SseReply implements Reader {
   readonly #raw: ServerResponse
   readonly #options: SseOptions
+  readonly #highWater: number
   #listeners: (() => void)[] = []
   #room: PromiseWithResolvers<void> | undefined
   #gone = false
-  /** When something was last written, and when the socket last took something while data waited. */
+  #drainedAt: number
+  #queued = 0
+  /** When something was last written. */
   wroteAt: number
-  drainedAt: number
 
   constructor(raw: ServerResponse, options: SseOptions) {
     this.#raw = raw
     this.#options = options
+    // Below Node's own mark it tells of no drain.
+    this.#highWater = Math.max(options.highWater, raw.writableHighWaterMark)
     this.wroteAt = options.keepAlive.now
-    this.drainedAt = this.wroteAt
+    this.#drainedAt = this.wroteAt
+    ;(raw as Streaming)[stream] = this
     raw.on('close', () => this.#leave())
     raw.on('error', () => this.#leave())
     raw.on('drain', () => this.#drained())
@@ -58,19 +82,29 @@ export class SseReply implements Reader {
     return this.#raw.writableLength
   }
 
+  /** When the socket last took something while data waited, as far as sweeps have seen it. */
+  drainedAt(): number {
+    // A large write is over only when all of it is gone: that part of it went is to be seen nowhere else.
+    const handle = (this.#raw.socket as { _handle?: { writeQueueSize?: number } | null } | null)?._handle
+    const queued = handle?.writeQueueSize ?? 0
+    if (queued !== this.#queued) {
+      this.#queued = queued
+      this.#drainedAt = this.#options.keepAlive.now
+    }
+    return this.#drainedAt
+  }
+
   push(id: string | undefined, data: Uint8Array): Promise<void> | undefined {
     if (this.#gone) return undefined
     const head = id === undefined ? 'event: message\ndata: ' : `id: ${id}\nevent: message\ndata: `
     if (data.length < copyBelow) {
       this.#write(`${head}${(data as Buffer).toString('utf8')}\n\n`)
     } else {
-      this.#raw.cork()
       this.#write(head)
       this.#write(data)
       this.#write('\n\n')
-      process.nextTick(() => this.#raw.uncork())
     }
-    if (this.#raw.writableLength < this.#options.highWater) return undefined
+    if (this.#raw.writableLength < this.#highWater) return undefined
     this.#room ??= Promise.withResolvers()
     return this.#room.promise
   }
@@ -91,6 +125,8 @@ export class SseReply implements Reader {
     if (this.#gone) return
     if (abruptly) this.#raw.socket?.destroySoon()
     else this.#raw.end()
+    // From here on no sweep looks at it: Node cuts a connection that takes nothing.
+    if (this.#raw.writableLength > 0) this.#raw.setTimeout(this.#options.stallMs)
     this.#leave()
   }
 
@@ -107,13 +143,13 @@ export class SseReply implements Reader {
 
   #write(data: string | Uint8Array): void {
     if (this.#gone) return
-    if (this.#raw.writableLength === 0) this.drainedAt = this.#options.keepAlive.now
+    if (this.#raw.writableLength === 0) this.#drainedAt = this.#options.keepAlive.now
     this.wroteAt = this.#options.keepAlive.now
     this.#raw.write(data)
   }
 
   #drained(): void {
-    this.drainedAt = this.#options.keepAlive.now
+    this.#drainedAt = this.#options.keepAlive.now
     this.#room?.resolve()
     this.#room = undefined
   }

@@ -1,0 +1,93 @@
+/**
+ * What every request goes through before its body is read, in the order of decisions ("Order of checks"): path, repeated
+ * headers, Host, Origin; then, after the preflight, authentication, HTTP method and media types.
+ */
+import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
+import type { Authenticator, Principal } from '../auth/principal.ts'
+import { GatewayError } from '../errors.ts'
+import type { Note } from '../gateway/request.ts'
+import type { Route } from '../gateway/route.ts'
+import { checkHeaders } from './headers.ts'
+import { hostCheck } from './host.ts'
+import { type Accepts, accepts, checkContentType } from './media.ts'
+import { checkMethod } from './methods.ts'
+import { originCheck } from './origin.ts'
+import { tellWhenOver } from './request-line.ts'
+import { checkAuthority, pathOf } from './target.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Milliseconds, of `performance.now()`. */
+    started: number
+    note: Note
+    /** Undefined for a path that no route has. */
+    route: Route | undefined
+    principal: Principal | undefined
+    accepts: Accepts
+  }
+}
+
+export interface OwnNames {
+  readonly host: string
+  readonly publicUrl: string | undefined
+  readonly allowedOrigins: readonly string[] | undefined
+  readonly allowedHosts: readonly string[]
+}
+
+/** Before the preflight. */
+export function arrival(routes: readonly Route[], names: OwnNames): onRequestHookHandler {
+  const byPath = new Map(routes.map(route => [route.path, route]))
+  const checkHost = hostCheck(names.publicUrl, names.allowedHosts)
+  const checkOrigin = originCheck(names.allowedOrigins, names.host)
+  return function arrive(request, reply, done) {
+    request.started = performance.now()
+    request.note = {}
+    tellWhenOver(request, reply)
+    try {
+      request.route = byPath.get(pathOf(request.raw))
+      if (request.route === undefined) throw notFound()
+      checkHeaders(request.raw)
+      checkAuthority(request.raw)
+      checkHost(request.headers.host)
+      checkOrigin(request.headers.origin)
+      done()
+    } catch (error) {
+      done(error as Error)
+    }
+  }
+}
+
+/** After the preflight. */
+export function admission(authenticator: Authenticator): onRequestHookHandler {
+  return function admit(request, _reply: FastifyReply, done) {
+    try {
+      const { authorization } = request.headers
+      const principal = authenticator.authenticate({ authorization, address: request.ip })
+      if (principal instanceof Promise) {
+        principal.then(known => enter(request, known)).then(() => done(), done)
+        return
+      }
+      enter(request, principal)
+      done()
+    } catch (error) {
+      done(error as Error)
+    }
+  }
+}
+
+function enter(request: FastifyRequest, principal: Principal): void {
+  request.principal = principal
+  checkMethod(request.method)
+  if (request.method === 'POST') checkContentType(request.headers['content-type'])
+  request.accepts = accepts(request.headers.accept)
+  checkAccept(request)
+}
+
+function checkAccept({ method, accepts: { json, sse } }: FastifyRequest): void {
+  if (method === 'POST' && !json && !sse) {
+    throw new GatewayError('not_acceptable', 'Accept must admit application/json or text/event-stream')
+  }
+  if (method === 'GET' && !sse) throw new GatewayError('not_acceptable', 'Accept must admit text/event-stream')
+}
+
+export const notFound = (): GatewayError => new GatewayError('path', 'no such endpoint')

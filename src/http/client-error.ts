@@ -1,0 +1,35 @@
+/** What never became a request: Node's parser or one of its time limits gave it up. A minimal answer, then the end. */
+import { type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { GatewayError } from '../errors.ts'
+import { errorMessage } from '../protocol/make.ts'
+import { bytes } from '../protocol/message.ts'
+
+const answers: Readonly<Record<string, readonly [status: number, text: string]>> = {
+  HPE_HEADER_OVERFLOW: [431, 'the head of the request is too large'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'the chunk extensions are too large'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'the request took too long to arrive']
+}
+
+const malformed = [400, 'the request is not valid HTTP/1.1'] as const
+
+export function onClientError(error: Error & { code?: string }, socket: Socket): void {
+  if (!canAnswer(socket)) {
+    socket.destroy()
+    return
+  }
+  const [status, text] = answers[error.code ?? ''] ?? malformed
+  const body = bytes(errorMessage(new GatewayError('header', text)))
+  socket.write(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`
+  )
+  socket.destroySoon()
+}
+
+/** Not when a response is on its way: what is written would be part of it, or pass for the answer to another request. */
+function canAnswer(socket: Socket): boolean {
+  if (!socket.writable) return false
+  const response = (socket as { _httpMessage?: ServerResponse | null })._httpMessage
+  return response === undefined || response === null || (!response.headersSent && !response.req.complete)
+}

@@ -1,0 +1,40 @@
+/** From a request that passed the checks to what the gateway takes, and its answer. */
+import type { FastifyRequest } from 'fastify'
+import type { Answer } from '../gateway/answer.ts'
+import type { Incoming, IncomingGet, IncomingPost } from '../gateway/request.ts'
+import { lastEventHeader, sessionHeader, versionHeader } from '../protocol/headers.ts'
+
+/** The gateway as this layer sees it. Rejections are GatewayErrors. */
+export interface Gateway {
+  post(incoming: IncomingPost): Promise<Answer>
+  get(incoming: IncomingGet): Promise<Answer>
+  delete(incoming: Incoming): Promise<Answer>
+}
+
+export function answerTo(request: FastifyRequest, gateway: Gateway): Promise<Answer> {
+  const incoming: Incoming = {
+    route: request.route!,
+    principal: request.principal!,
+    address: request.ip,
+    session: header(request, sessionHeader),
+    version: header(request, versionHeader),
+    note: request.note
+  }
+  switch (request.method) {
+    case 'POST':
+      return gateway.post({
+        ...incoming,
+        body: (request.body as Buffer | undefined) ?? empty,
+        accepts: request.accepts
+      })
+    case 'GET':
+      return gateway.get({ ...incoming, lastEventId: header(request, lastEventHeader) })
+    default:
+      return gateway.delete(incoming)
+  }
+}
+
+/** Stands once: that was checked. */
+const header = ({ headers }: FastifyRequest, name: string): string | undefined => headers[name] as string | undefined
+
+const empty = Buffer.alloc(0)
