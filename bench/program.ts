@@ -4,9 +4,18 @@ import fs from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Memory } from './preload.ts'
 
-const preload = path.join(import.meta.dirname, 'preload.ts')
+const preload = path.join(import.meta.dirname, 'preload.mjs')
+
+/** A process after a full collection. */
+export interface Memory {
+  /** Bytes. */
+  readonly rss: number
+  /** Bytes in use by V8 and by buffers. */
+  readonly used: number
+  /** Milliseconds, the median of the scavenges since the last question; 0 when there was none. */
+  readonly scavenge: number
+}
 
 export interface ProgramOptions {
   readonly args: readonly string[]

@@ -61,7 +61,7 @@ export const startBackend = async (bytes = 2): Promise<Contender> => {
 export const startFloor = async (backend: Contender): Promise<Contender> => {
   const port = await freePort()
   const { origin } = new URL(backend.url)
-  const program = await Program.start({ args: [path.join(bench, 'floor/proxy.ts'), `${port}`, origin], port })
+  const program = await Program.start({ args: [path.join(bench, 'floor/proxy.mjs'), `${port}`, origin], port })
   return contender('bare Node proxy', `http://127.0.0.1:${port}/mcp`, program)
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Gateway, startGateway } from '../gateway.ts'
 import { runLoad } from '../load/run.ts'
 import type { Options } from '../options.ts'
-import type { Memory } from '../preload.ts'
+import type { Memory } from '../program.ts'
 import type { Section } from '../report.ts'
 import { startBackend } from './calls.ts'
 

@@ -79,9 +79,14 @@ const measure = async (target: Target, count: number): Promise<Measured> => {
 
 const startFloor = async (): Promise<Target> => {
   const port = await freePort()
-  const program = await Program.start({ args: [path.join(bench, 'floor/sse.ts'), `${port}`], port })
+  const program = await Program.start({ args: [path.join(bench, 'floor/sse.mjs'), `${port}`], port })
   const url = `http://127.0.0.1:${port}/sse`
-  return { program, url, broadcast: { url, body: '' }, kind: 'plain' }
+  return {
+    program,
+    url,
+    broadcast: { url, body: JSON.stringify({ jsonrpc: '2.0', method: broadcastMethod }) },
+    kind: 'plain'
+  }
 }
 
 const startTarget = async (folder: string, backendUrl: string): Promise<Target> => {
