@@ -310,14 +310,27 @@ t.test('a reader that is behind slows the upstream down, and loses nothing when 
   const { backend } = await setUp(t)
   const { link } = await open(backend)
   const messages: number[] = []
-  for await (const message of call(link, 'flood', { count: 5_000 })) {
+  for await (const message of call(link, 'flood', { count: 20_000 })) {
     if (message.kind === 'notification') messages.push((value(message) as { params: { data: number } }).params.data)
-    if (messages.length % 50 === 0) await new Promise(resolve => setImmediate(resolve))
+    if (messages.length % 100 === 0) await new Promise(resolve => setTimeout(resolve, 5))
   }
   t.same(
     messages,
-    Array.from({ length: 5_000 }, (_, i) => i)
+    Array.from({ length: 20_000 }, (_, i) => i)
   )
+})
+
+t.test('an upstream whose call is read slowly is held back instead of filling our memory', async t => {
+  const { backend, server, upstream } = await setUp(t)
+  server.on('tools/call:heavy', turn => {
+    for (let i = 0; i < 4_000; i++) turn.notify('notifications/message', { data: 'x'.repeat(4_000) })
+  })
+  const { link } = await open(backend)
+  const exchange = call(link, 'heavy')
+  await exchange.next()
+  await new Promise(resolve => setTimeout(resolve, 150))
+  t.ok(upstream.streams.get(1)!.writableLength > 4_000_000)
+  exchange.detach()
 })
 
 t.test('close drops the stream and leaves no connection behind; a closed backend tells its links', async t => {
