@@ -79,7 +79,7 @@ const serve = async (): Promise<void> => {
       })
     )
     await step('a client calls a tool of the default config', () =>
-      callOnce(`http://127.0.0.1:${port}/mcp`, 'echo', { message: 'hello' })
+      callOnce(`http://127.0.0.1:${port}/mcp`, 'echo', { text: 'hello' })
     )
     await step('SIGTERM ends it with 0', async () => {
       gateway.kill('SIGTERM')
