@@ -41,6 +41,7 @@ const table = {
     what: "As many sessions as `sessions.max` (or the caller's share of them) are open."
   },
   overloaded: { rpc: -32603, status: 503, what: 'Too much is in flight here.' },
+  store: { rpc: -32603, status: 503, what: 'The session store does not answer.' },
   shutdown: { rpc: -32603, status: 503, what: 'The gateway is shutting down.' },
   backend_unavailable: {
     rpc: -32603,

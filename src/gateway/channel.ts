@@ -2,18 +2,18 @@
  * A session's channel: what belongs to no call, on the one GET stream of the session, kept while none is open
  * (basic/transports, "Listening for Messages from the Server"; decisions: "GET streams").
  */
-
 import { GatewayError } from '../errors.ts'
 import type { Asked } from '../exchanges/asked.ts'
 import { line, type Message } from '../protocol/message.ts'
 import { hasPriming } from '../protocol/version.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { channelStream, eventId } from '../streams/event-id.ts'
-import { Follower } from '../streams/follow.ts'
+import { Follower, type FollowOptions } from '../streams/follow.ts'
 import type { Reader } from '../streams/reader.ts'
 import type { StreamKey, StreamLog } from '../streams/stream-log.ts'
 import { facts } from '../telemetry/events.ts'
-import { isExpendable, labelOf } from './outgoing.ts'
+import { Outbox } from './outbox.ts'
+import { kept } from './outgoing.ts'
 
 export interface ChannelOptions {
   readonly log: StreamLog
@@ -28,73 +28,84 @@ export interface ChannelOptions {
 /** Take-overs within this time, from this one on, leave the older connection open (two live GETs would evict each other for ever). */
 const takeOverWindowMs = 10_000
 const takeOverLimit = 5
+/** That many stay open; then the one that was left first is ended after all. */
+const silentLimit = 8
 
-/** Messages held for a client that has not said `notifications/initialized`. */
-const heldLimit = 100
-
-interface Channel {
+/** Of one session, from its first message or GET on. */
+class Channel implements FollowOptions {
   readonly key: StreamKey
+  readonly outbox: Outbox
+  readonly #asked: Asked
   follower: Follower | undefined
   reader: Reader | undefined
-  /** The last entry that some connection was given. */
-  given: number
-  takeOvers: number[]
-  held: Uint8Array[]
+  last = 0
+  takeOvers: number[] | undefined
+  /** Connections that lost the channel and were left open. */
+  silent: Set<Reader> | undefined
+
+  constructor(live: Live, log: StreamLog, asked: Asked) {
+    this.key = { session: live.record.id, stream: channelStream(live.record.id) }
+    this.outbox = new Outbox(log, this.key, this)
+    this.#asked = asked
+  }
+
+  skip(label: string): boolean {
+    return !this.#asked.pending(label)
+  }
+
+  given(number: number): void {
+    if (number > this.last) this.last = number
+  }
 }
 
 export class Channels {
   readonly #options: ChannelOptions
   readonly #channels = new Map<Live, Channel>()
-  #open = 0
 
   constructor(options: ChannelOptions) {
     this.#options = options
-  }
-
-  /** Sessions with an open GET stream. */
-  get readers(): number {
-    return this.#open
   }
 
   isOpen(live: Live): boolean {
     return this.#channels.get(live)?.reader?.gone === false
   }
 
-  /** A message for the session. Before `notifications/initialized` only logs and pings pass (R6). */
-  post(live: Live, message: Message): void {
-    this.postLine(live, line(message), message)
+  /**
+   * A message for the session. `data`: its line, which many sessions may share. Resolves, once it is kept or on its way, to
+   * whether the session gets it. Never rejects.
+   */
+  async post(live: Live, message: Message, data: Uint8Array = kept(message)): Promise<boolean> {
+    if (live.closed || live.ephemeral) return false
+    return this.#of(live).outbox.post(message, data, live.record.operating)
   }
 
-  /** As `post`, with the message's line, which many sessions may share. */
-  postLine(live: Live, data: Uint8Array, message: Message): void {
-    if (live.closed || live.ephemeral) return
-    if (!live.record.operating && message.method !== 'notifications/message' && message.method !== 'ping') {
-      const { held } = this.#of(live)
-      if (held.length < heldLimit) held.push(data)
-      else facts.drop.publish({ reason: 'held_limit' })
-      return
-    }
-    const options = { expendable: isExpendable(message), label: labelOf(message) }
-    this.#append(live, data, options)
-  }
-
-  /** The client is ready: what was held goes out. */
+  /** The client is ready. */
   operating(live: Live): void {
-    const channel = this.#channels.get(live)
-    if (channel === undefined) return
-    for (const data of channel.held) this.#append(live, data, {})
-    channel.held = []
+    this.#channels.get(live)?.outbox.release()
   }
 
-  /** A GET: the channel from the first message that no connection was given, or from a cursor of it. */
+  /**
+   * A GET: the channel from the first message that no connection was given, or from a cursor of it. Rejects with `cursor`
+   * (400) for one that was never given, with `session` when the session ended meanwhile.
+   */
   async open(live: Live, cursor: number | undefined): Promise<(reader: Reader) => void> {
+    if (live.closed) throw new GatewayError('session', 'the session is over')
     const channel = this.#of(live)
-    await this.#options.log.ensure(channel.key)
-    if (cursor === undefined) return reader => this.#attach(live, channel, channel.given, reader, [])
-    const slice = await this.#options.log.read(channel.key, cursor, 1)
-    if (slice.state === 'unknown') throw new GatewayError('cursor', 'no such event was given to this session')
-    const lost = slice.state === 'trimmed' ? this.#options.changes(live) : []
-    return reader => this.#attach(live, channel, cursor, reader, lost)
+    let lost = channel.outbox.lost(cursor ?? channel.last)
+    try {
+      await this.#options.log.ensure(channel.key)
+      const { state } = await this.#options.log.read(channel.key, cursor ?? channel.last, 1)
+      if (state === 'unknown') {
+        if (cursor !== undefined) throw new GatewayError('cursor', 'no such event was given to this session')
+        channel.last = 0
+      }
+      lost ||= state === 'unknown' || state === 'trimmed'
+    } catch (error) {
+      if (cursor !== undefined) throw error
+      facts.notice.publish({ level: 'warn', text: 'a channel is opened although the log does not answer', error })
+    }
+    const changes = lost ? this.#options.changes(live) : none
+    return reader => this.#attach(live, channel, cursor ?? channel.last, reader, changes)
   }
 
   /** The session is over. */
@@ -102,82 +113,81 @@ export class Channels {
     const channel = this.#channels.get(live)
     if (channel === undefined) return
     this.#channels.delete(live)
-    channel.follower?.stop()
-    channel.reader?.end()
+    channel.follower?.stop()?.end()
+    for (const reader of channel.silent ?? none) reader.end()
   }
 
-  /** Every open connection is told how long to stay away, and ended. */
+  /** Every open connection gets what is there, is told how long to stay away, and ends (R35). */
   drain(retryMs: () => number): void {
     for (const [live, channel] of this.#channels) {
-      channel.follower?.stop()
-      this.#end(live, channel.reader, retryMs())
+      channel.follower?.finish(reader => end(live, reader, retryMs()))
+      for (const reader of channel.silent ?? none) end(live, reader, retryMs())
     }
   }
 
   #of(live: Live): Channel {
     let channel = this.#channels.get(live)
     if (channel === undefined) {
-      const key = { session: live.record.id, stream: channelStream(live.record.id) }
-      channel = { key, follower: undefined, reader: undefined, given: 0, takeOvers: [], held: [] }
+      channel = new Channel(live, this.#options.log, this.#options.asked)
       this.#channels.set(live, channel)
     }
     return channel
   }
 
-  #append(live: Live, data: Uint8Array, options: { expendable?: boolean; label?: string | undefined }): void {
-    const channel = this.#of(live)
-    this.#options.log.post(channel.key, data, options).catch((error: unknown) => {
-      facts.drop.publish({ reason: 'log_failed' })
-      facts.notice.publish({ level: 'warn', text: 'a message for a session could not be logged', error })
-      channel.follower?.unlog()
-      channel.follower?.bypass(data)
-    })
-  }
-
-  #attach(live: Live, channel: Channel, after: number, reader: Reader, lost: readonly Message[]): void {
+  #attach(live: Live, channel: Channel, after: number, reader: Reader, changes: readonly Message[]): void {
+    if (reader.gone) return
+    if (live.closed) {
+      reader.end()
+      return
+    }
+    const { log, retryMs, listening } = this.#options
     this.#takeOver(live, channel)
-    const { log, asked, retryMs, listening } = this.#options
     if (hasPriming(live.record.client.version)) reader.prime(eventId(channel.key.stream, after), retryMs)
     else reader.comment()
-    for (const message of lost) void reader.push(undefined, line(message))
-    const follower = new Follower(log, channel.key, after, reader, {
-      skip: label => !asked.pending(label),
-      given: number => {
-        if (number > channel.given) channel.given = number
-      }
-    })
-    if (after > channel.given) channel.given = after
-    channel.follower = follower
+    for (const message of changes) void reader.push(undefined, line(message))
+    channel.given(after)
+    channel.follower = new Follower(log, channel.key, after, reader, channel)
     channel.reader = reader
-    this.#open++
     live.busy++
-    reader.onGone(() => {
-      this.#open--
-      live.busy--
-      if (channel.reader !== reader) return
-      channel.reader = undefined
-      channel.follower = undefined
-      listening(live, false)
-    })
-    void follower.start()
+    reader.onGone(() => this.#left(live, channel, reader))
+    void channel.follower.start()
     listening(live, true)
+  }
+
+  #left(live: Live, channel: Channel, reader: Reader): void {
+    live.busy--
+    channel.silent?.delete(reader)
+    if (channel.reader !== reader) return
+    channel.reader = undefined
+    channel.follower = undefined
+    this.#options.listening(live, false)
   }
 
   /** The older connection ends; at the fifth time in a row it stays open and silent. */
   #takeOver(live: Live, channel: Channel): void {
     const older = channel.follower?.stop()
     channel.follower = undefined
+    channel.reader = undefined
     if (older === undefined) return
     const now = performance.now()
-    channel.takeOvers = [...channel.takeOvers.filter(at => now - at < takeOverWindowMs), now]
-    channel.reader = undefined
-    if (channel.takeOvers.length < takeOverLimit) this.#end(live, older, undefined)
+    channel.takeOvers = (channel.takeOvers ?? []).filter(at => now - at < takeOverWindowMs)
+    channel.takeOvers.push(now)
+    if (channel.takeOvers.length < takeOverLimit) {
+      end(live, older, undefined)
+      return
+    }
+    channel.silent ??= new Set()
+    channel.silent.add(older)
+    const [oldest] = channel.silent
+    if (channel.silent.size > silentLimit) end(live, oldest!, undefined)
   }
+}
 
-  #end(live: Live, reader: Reader | undefined, retryMs: number | undefined): void {
-    if (reader === undefined) return
-    const primed = hasPriming(live.record.client.version)
-    if (retryMs !== undefined && primed) reader.retry(retryMs)
-    reader.end(!primed)
-  }
+const none: readonly never[] = []
+
+/** Old clients never return after a clean end. */
+function end(live: Live, reader: Reader, retryMs: number | undefined): void {
+  const primed = hasPriming(live.record.client.version)
+  if (retryMs !== undefined && primed) reader.retry(retryMs)
+  reader.end(!primed)
 }

@@ -8,12 +8,25 @@ export const outgoing = (source: MessageSource): Source => ({
   async next() {
     const message = await source.next()
     if (message === undefined) return undefined
-    return { data: line(message), place: source.place, expendable: isExpendable(message), label: labelOf(message) }
+    return { data: kept(message), place: source.place, expendable: isExpendable(message), label: labelOf(message) }
   }
 })
 
+/** The message's line in a buffer of its own: a log keeps it, and must not keep what stood beside it. */
+export function kept(message: Message): Buffer {
+  const data = line(message)
+  if (data.byteLength === data.buffer.byteLength) return data
+  const copy = Buffer.allocUnsafeSlow(data.byteLength)
+  data.copy(copy)
+  return copy
+}
+
 export const isExpendable = (message: Message): boolean =>
   message.method === 'notifications/progress' || message.method === 'notifications/message'
+
+/** Says nothing but "look again": once is as good as many times. */
+export const isListChanged = (message: Message): boolean =>
+  message.kind === 'notification' && message.method!.endsWith('/list_changed')
 
 /** Our own ids of server requests are JSON strings without escapes. */
 export const labelOf = (message: Message): string | undefined =>

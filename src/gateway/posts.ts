@@ -8,12 +8,13 @@ import { line } from '../protocol/message.ts'
 import { hasPriming } from '../protocol/version.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { type Cursor, eventId, newStream } from '../streams/event-id.ts'
-import { Follower } from '../streams/follow.ts'
+import { Follower, type FollowOptions } from '../streams/follow.ts'
 import { Pump } from '../streams/pump.ts'
 import type { Reader } from '../streams/reader.ts'
-import type { Slice, StreamKey, StreamLog, Writer } from '../streams/stream-log.ts'
+import type { Entry, StreamKey, StreamLog, Writer } from '../streams/stream-log.ts'
 import { facts } from '../telemetry/events.ts'
 import { outgoing } from './outgoing.ts'
+import { type OverStream, OverStreams } from './over-streams.ts'
 
 export interface PostOptions {
   /** `streams.retry`, in milliseconds. */
@@ -29,7 +30,16 @@ interface PostFacts {
   readonly ids: readonly string[]
 }
 
+type Gone = Pick<OverStream, 'ids' | 'last'>
+
+interface Running {
+  readonly live: Live
+  readonly pump: Pump
+  readonly over: Promise<void>
+}
+
 interface Reading {
+  readonly live: Live
   readonly follower: Follower
   readonly reader: Reader
   /** Whether an id was sent first: only then may the connection be closed on purpose. */
@@ -38,26 +48,27 @@ interface Reading {
 
 export class Posts {
   readonly #log: StreamLog
-  readonly #asked: Asked
   readonly #options: PostOptions
-  /** By stream: the exchange that still runs here, and the connection that reads. */
-  readonly #pumps = new Map<string, Pump>()
+  readonly #follow: FollowOptions
+  /** By stream: the exchange that still runs here, the connection that reads, and what was over here. */
+  readonly #running = new Map<string, Running>()
   readonly #reading = new Map<string, Reading>()
+  readonly #over = new OverStreams()
 
   constructor(log: StreamLog, asked: Asked, options: PostOptions) {
     this.#log = log
-    this.#asked = asked
     this.#options = options
-  }
-
-  /** Connections that read the stream of a POST. */
-  get readers(): number {
-    return this.#reading.size
+    this.#follow = { skip: label => !asked.pending(label) }
   }
 
   /** Runs a source as a stream of the session; `ids` are those of the requests that it answers. */
   run(live: Live, source: MessageSource, ids: readonly string[], reader: Reader, ended: () => void): void {
-    void this.#run(live, source, ids, reader).finally(ended)
+    this.#run(live, source, ids, reader)
+      .catch((error: unknown) => {
+        facts.notice.publish({ level: 'error', text: 'a fault of the gateway ended a stream', error })
+        reader.end()
+      })
+      .finally(ended)
   }
 
   async #run(live: Live, source: MessageSource, ids: readonly string[], reader: Reader): Promise<void> {
@@ -65,13 +76,17 @@ export class Posts {
     const key = { session: live.record.id, stream }
     const writer = live.ephemeral ? undefined : await this.#writer(key, ids)
     const pump = new Pump(outgoing(source), writer, this.#options.behind)
-    this.#pumps.set(stream, pump)
     source.onCloseStream?.(() => this.#closeNow(stream))
+    const over = pump.run()
+    this.#running.set(stream, { live, pump, over })
     const primed = writer !== undefined && hasPriming(live.record.client.version)
-    void this.#read(key, 0, reader, primed)
+    this.#read(live, key, 0, reader, primed)
     if (primed) this.#closeLater(stream, reader)
-    await pump.run()
-    this.#pumps.delete(stream)
+    await over
+    this.#running.delete(stream)
+    if (writer === undefined || live.closed) return
+    // Without its end in the log the stream has one event more, the error that a resume gets.
+    this.#over.add(key, { ids, last: pump.logged ? pump.last : pump.last + 1, logged: pump.logged })
   }
 
   async #writer(key: StreamKey, ids: readonly string[]): Promise<Writer | undefined> {
@@ -94,48 +109,68 @@ export class Posts {
    */
   async resume(live: Live, cursor: Cursor): Promise<(reader: Reader) => void> {
     const key = { session: live.record.id, stream: cursor.stream }
-    const slice = await this.#log.read(key, cursor.number, 1)
-    if (slice.state === 'unknown') throw new GatewayError('cursor', 'no such event was given to this session')
-    if (slice.ended && slice.entries.length === 0 && slice.last === cursor.number) {
-      throw new GatewayError('http_method', 'the stream is over and was delivered', { headers: { allow: 'POST' } })
+    const over = this.#over.get(key)
+    if (over?.logged === false) return this.#afterwards(live, key, cursor.number, over)
+    const { state, entries, ended, last, facts: text } = await this.#log.read(key, cursor.number, someEntries)
+    if (state === 'unknown') {
+      if (over === undefined) throw neverGiven()
+      return this.#afterwards(live, key, cursor.number, over)
     }
-    if (slice.state === 'trimmed' && slice.ended && (await this.#lastEntry(key, slice)) === undefined) {
-      return reader => this.#gone(slice, reader)
+    if (ended && !entries.some(entry => this.#isLeft(entry)) && entries.length < someEntries) {
+      if (state !== 'trimmed') throw delivered()
+      return this.#afterwards(live, key, cursor.number, { ids: (JSON.parse(text) as PostFacts).ids, last })
     }
-    return reader => void this.#read(key, cursor.number, reader, hasPriming(live.record.client.version))
+    return reader => this.#read(live, key, cursor.number, reader, hasPriming(live.record.client.version))
   }
 
-  async #lastEntry(key: StreamKey, slice: Slice): Promise<Uint8Array | undefined> {
-    const tail = await this.#log.read(key, slice.last - 1, 1)
-    return tail.entries[0]?.data
+  /** The session is over: its streams end. Resolves once nothing writes any more. */
+  async close(live: Live): Promise<void> {
+    for (const { live: of, follower } of this.#reading.values()) if (of === live) follower.stop()?.end()
+    const running = [...this.#running.values()].filter(({ live: of }) => of === live)
+    await Promise.all(running.map(({ over }) => over))
   }
 
-  /** The response is gone: each request of the stream ends in one error. */
-  #gone(slice: Slice, reader: Reader): void {
-    const { ids } = JSON.parse(slice.facts) as PostFacts
+  /** Whether a resume has something to say with this entry. */
+  #isLeft({ label }: Entry): boolean {
+    return label === undefined || this.#follow.skip?.(label) !== true
+  }
+
+  /** The response cannot be had any more: each request ends in one error, the last event of the stream. */
+  #afterwards(live: Live, key: StreamKey, after: number, { ids, last }: Gone): (reader: Reader) => void {
+    if (after > last) throw neverGiven()
+    if (after === last) throw delivered()
     const error = new GatewayError('response_gone', 'the response was kept for a while and is gone')
-    reader.comment()
-    for (const id of ids) void reader.push(undefined, line(errorMessage(error, id)))
-    reader.end()
+    return reader => {
+      this.#begin(key, after, reader, hasPriming(live.record.client.version))
+      ids.forEach((id, i) => {
+        const event = i === ids.length - 1 ? eventId(key.stream, last) : undefined
+        void reader.push(event, line(errorMessage(error, id)))
+      })
+      reader.end()
+    }
   }
 
-  async #read(key: StreamKey, after: number, reader: Reader, primed: boolean): Promise<void> {
+  #begin(key: StreamKey, after: number, reader: Reader, primed: boolean): void {
     if (primed) reader.prime(eventId(key.stream, after), this.#options.retryMs)
     else reader.comment()
-    const follower = new Follower(this.#log, key, after, reader, { skip: label => !this.#asked.pending(label) })
-    const before = this.#reading.get(key.stream)
-    before?.follower.stop()?.end()
-    this.#reading.set(key.stream, { follower, reader, primed })
+  }
+
+  #read(live: Live, key: StreamKey, after: number, reader: Reader, primed: boolean): void {
+    if (reader.gone) return
+    this.#begin(key, after, reader, primed)
+    const follower = new Follower(this.#log, key, after, reader, this.#follow)
+    this.#reading.get(key.stream)?.follower.stop()?.end()
+    this.#reading.set(key.stream, { live, follower, reader, primed })
     reader.onGone(() => {
       if (this.#reading.get(key.stream)?.reader === reader) this.#reading.delete(key.stream)
     })
-    this.#pumps.get(key.stream)?.attach(follower)
-    await follower.start()
+    this.#running.get(key.stream)?.pump.attach(follower)
+    void follower.start()
   }
 
   #closeLater(stream: string, reader: Reader): void {
     const { closeAfterMs } = this.#options
-    if (closeAfterMs === undefined) return
+    if (closeAfterMs === undefined || reader.gone) return
     const timer = setTimeout(() => this.#closeNow(stream), closeAfterMs)
     timer.unref()
     reader.onGone(() => clearTimeout(timer))
@@ -144,9 +179,17 @@ export class Posts {
   /** Ends the connection on purpose; the exchange goes on and the client, who holds an event id, comes back (R18). */
   #closeNow(stream: string): void {
     const reading = this.#reading.get(stream)
-    if (reading === undefined || !reading.primed) return
+    if (reading === undefined || !reading.primed || this.#running.get(stream)?.pump.logged !== true) return
     reading.follower.stop()
     reading.reader.retry(this.#options.retryMs)
     reading.reader.end()
   }
 }
+
+/** Entries looked at for whether a stream that is over has anything left. */
+const someEntries = 64
+
+const neverGiven = (): GatewayError => new GatewayError('cursor', 'no such event was given to this session')
+
+const delivered = (): GatewayError =>
+  new GatewayError('http_method', 'the stream is over and was delivered', { headers: { allow: 'POST' } })

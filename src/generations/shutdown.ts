@@ -10,8 +10,12 @@ import type { Channels } from '../gateway/channel.ts'
 export interface ShutdownParts {
   readonly inFlight: InFlight
   readonly channels: Channels
-  /** Takes no more connections. */
-  readonly stopAccepting: () => void
+  readonly server: {
+    /** Takes no more connections. */
+    stopAccepting(): void
+    /** Resolves once every response is written. */
+    finished(): Promise<void>
+  }
 }
 
 export interface ShutdownTimes {
@@ -25,18 +29,27 @@ export interface ShutdownTimes {
 const retryMs = 5_000
 const spreadMs = 2_000
 
-/** `/readyz` fails already, new requests are refused from `drain` on. */
+/** For the last answers and errors to be written. */
+const flushMs = 1_000
+
+/** `/readyz` fails already; `refuseRequests` is called when no new work is to be taken. Never rejects. */
 export async function drain(parts: ShutdownParts, times: ShutdownTimes, refuseRequests: () => void): Promise<void> {
+  const { inFlight, channels, server } = parts
   if (times.delayMs > 0) await sleep(times.delayMs)
   refuseRequests()
-  parts.stopAccepting()
-  parts.channels.drain(() => Math.round(retryMs + Math.random() * spreadMs))
-  await Promise.race([parts.inFlight.idle(), sleep(times.deadlineMs, undefined, { ref: false })])
-  for (const running of parts.inFlight.all()) {
+  server.stopAccepting()
+  channels.drain(() => Math.round(retryMs + Math.random() * spreadMs))
+  await within(times.deadlineMs, inFlight.idle())
+  for (const running of inFlight.all()) {
     running.fail(new GatewayError('shutdown', 'the gateway is shutting down', { backend: running.backend.name }))
   }
-  await Promise.race([parts.inFlight.idle(), sleep(flushMs, undefined, { ref: false })])
+  await within(flushMs, server.finished())
 }
 
-/** For the last errors to be written. */
-const flushMs = 1_000
+/** Keeps the process alive meanwhile, and leaves no timer behind. */
+async function within(ms: number, work: Promise<void>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  await Promise.race([work, promise])
+  clearTimeout(timer)
+}

@@ -39,6 +39,8 @@ export class Sessions {
   readonly #listeners: OnClosed[] = []
   readonly #sweeper: NodeJS.Timeout
   #sweeping = false
+  /** Sessions that ended here so far. */
+  #ended = 0
 
   constructor(options: LifecycleOptions) {
     this.#store = options.store
@@ -59,9 +61,9 @@ export class Sessions {
     return randomBytes(24).toString('base64url')
   }
 
-  /** Throws GatewayError `full` (503, Retry-After) when a cap is reached. */
+  /** Throws GatewayError `full` (503, Retry-After) when a cap is reached, `store` (503) when the store does not answer. */
   async create(record: SessionRecord): Promise<Live> {
-    const outcome = await this.#store.create(record, this.#idleMs, this.#caps)
+    const outcome = await answer(this.#store.create(record, this.#idleMs, this.#caps))
     if (outcome !== 'created') {
       const text = outcome === 'full' ? 'too many sessions are open' : 'too many sessions of this caller are open'
       throw new GatewayError('full', text, { headers: { 'retry-after': '30' } })
@@ -75,20 +77,26 @@ export class Sessions {
     return { record, opened: now, seen: now, busy: 0, closed: false, ephemeral: true }
   }
 
-  /** The session, when it exists on this route for this principal. One store operation. */
+  /** The session, when it exists on this route for this principal. One store operation. Throws GatewayError `store`. */
   async get(id: SessionId, route: string, principal: string): Promise<Live | undefined> {
-    const record = await this.#store.get(id, this.#idleMs)
-    if (record === undefined) {
+    for (;;) {
+      const ended = this.#ended
+      const record = await answer(this.#store.get(id, this.#idleMs))
       const live = this.#live.get(id)
-      if (live !== undefined) this.#forget(live, 'expired')
-      return undefined
+      if (record === undefined) {
+        if (live !== undefined) this.#forget(live, 'expired')
+        return undefined
+      }
+      if (record.route !== route || record.principal !== principal) return undefined
+      if (live === undefined) {
+        // The one that ended while the store was asked may be this one.
+        if (this.#ended !== ended) continue
+        return this.#adopt(record)
+      }
+      if (record.revision > live.record.revision) live.record = record
+      live.seen = this.#now()
+      return live
     }
-    if (record.route !== route || record.principal !== principal) return undefined
-    const live = this.#live.get(id)
-    if (live === undefined) return this.#adopt(record)
-    live.record = record
-    live.seen = this.#now()
-    return live
   }
 
   /** The session as this instance has it, without a look at the store. */
@@ -108,7 +116,7 @@ export class Sessions {
     return this.#store.count()
   }
 
-  /** Changes the record; `change` may run several times. False when the session is gone. */
+  /** Changes the record; `change` may run several times. False when the session is gone. Throws GatewayError `store`. */
   async update(live: Live, change: (record: SessionRecord) => Partial<SessionRecord>): Promise<boolean> {
     if (live.ephemeral) {
       live.record = { ...live.record, ...change(live.record) }
@@ -117,20 +125,24 @@ export class Sessions {
     for (let i = 0; i < attempts; i++) {
       const previous = live.record
       const next = { ...previous, ...change(previous), revision: previous.revision + 1 }
-      if (await this.#store.replace(previous, next)) {
+      if (await answer(this.#store.replace(previous, next))) {
         live.record = next
         return true
       }
-      const now = await this.#store.get(live.record.id, this.#idleMs)
+      const now = await answer(this.#store.get(live.record.id, this.#idleMs))
       if (now === undefined) return false
       live.record = now
     }
     throw new GatewayError('internal', 'the session record changes too often')
   }
 
+  /** Ends a session, here in any case. Throws GatewayError `store` when the store still has it. */
   async close(live: Live, reason: CloseReason): Promise<void> {
-    this.#forget(live, reason)
-    if (!live.ephemeral) await this.#store.delete(live.record.id)
+    try {
+      if (!live.ephemeral) await answer(this.#store.delete(live.record.id))
+    } finally {
+      this.#forget(live, reason)
+    }
   }
 
   /** Ends what is left of sessions that the store no longer has; keeps those that are in use. */
@@ -140,12 +152,7 @@ export class Sessions {
     try {
       for (const live of this.#live.values()) {
         if (live.seen + this.#idleMs / 2 > this.#now()) continue
-        if (live.busy > 0) {
-          live.seen = this.#now()
-          await this.#store.get(live.record.id, this.#idleMs)
-        } else if (!(await this.#store.has(live.record.id))) {
-          this.#forget(live, 'expired')
-        }
+        if (!(await this.#isThere(live))) this.#forget(live, 'expired')
       }
     } catch (error) {
       facts.notice.publish({ level: 'warn', text: 'the session store does not answer', error })
@@ -158,6 +165,14 @@ export class Sessions {
     clearInterval(this.#sweeper)
   }
 
+  /** A session in use is refreshed. */
+  async #isThere(live: Live): Promise<boolean> {
+    if (live.busy === 0) return this.#store.has(live.record.id)
+    const there = (await this.#store.get(live.record.id, this.#idleMs)) !== undefined
+    live.seen = this.#now()
+    return there
+  }
+
   #adopt(record: SessionRecord): Live {
     const now = this.#now()
     const live: Live = { record, opened: now, seen: now, busy: 0, closed: false, ephemeral: false }
@@ -168,8 +183,17 @@ export class Sessions {
   #forget(live: Live, reason: CloseReason): void {
     if (live.closed) return
     live.closed = true
+    this.#ended++
     this.#live.delete(live.record.id)
     for (const listener of this.#listeners) listener(live, reason)
+  }
+}
+
+async function answer<T>(asked: Promise<T>): Promise<T> {
+  try {
+    return await asked
+  } catch (cause) {
+    throw new GatewayError('store', 'the session store does not answer', { cause, headers: { 'retry-after': '5' } })
   }
 }
 

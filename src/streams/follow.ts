@@ -6,15 +6,20 @@ import { eventId } from './event-id.ts'
 import type { Reader } from './reader.ts'
 import type { StreamKey, StreamLog, Unwatch } from './stream-log.ts'
 
+/** An object, so that one can serve for as long as its stream does. */
 export interface FollowOptions {
   /** Whether an entry with this label is left out (a server request that is answered). */
-  readonly skip?: (label: string) => boolean
-  /** The number of an entry was written to the connection. */
-  readonly given?: (number: number) => void
+  skip?(label: string): boolean
+  /** The entry with this number was written to the connection, or left out. */
+  given?(number: number): void
 }
 
 /** Entries read from the log at a time. */
 const chunk = 64
+
+/** A log that does not answer is asked again after this many milliseconds, twice as many the next time, up to the most. */
+const firstRetryMs = 100
+const longestRetryMs = 5_000
 
 export class Follower {
   readonly #log: StreamLog
@@ -25,8 +30,13 @@ export class Follower {
   #unwatch: Unwatch | undefined
   #running = false
   #woken = false
+  /** The exchange that writes runs on this instance: it says when nothing follows, whatever the log says. */
+  #attended = false
   #unlogged: Unlogged | undefined
   #room: PromiseWithResolvers<void> | undefined
+  #finish: ((reader: Reader) => void) | undefined
+  #retry: NodeJS.Timeout | undefined
+  #retryMs = firstRetryMs
 
   constructor(log: StreamLog, key: StreamKey, after: number, reader: Reader, options: FollowOptions = {}) {
     this.#log = log
@@ -36,16 +46,10 @@ export class Follower {
     this.#options = options
   }
 
-  /** Resolves once it follows. Never rejects. */
+  /** Resolves once it follows, or will try to. Never rejects. */
   async start(): Promise<void> {
     this.#reader?.onGone(() => this.stop())
-    try {
-      const unwatch = await this.#log.watch(this.#key, () => this.wake())
-      if (this.#reader === undefined) void unwatch().catch(ignore)
-      else this.#unwatch = unwatch
-    } catch {
-      // A log that cannot be watched still takes what the pump brings around it.
-    }
+    await this.#watch()
     this.wake()
   }
 
@@ -54,19 +58,32 @@ export class Follower {
     const reader = this.#reader
     this.#reader = undefined
     this.#unlogged = undefined
-    this.#room?.resolve()
-    this.#room = undefined
+    this.#finish = undefined
+    clearTimeout(this.#retry)
+    this.#retry = undefined
+    this.#makeRoom()
     void this.#unwatch?.().catch(ignore)
     this.#unwatch = undefined
     return reader
   }
 
-  wake(): void {
-    this.#woken = true
-    if (!this.#running) void this.#drain()
+  /** Lets go of the reader, and hands it over, once it was given what stands in the log now. */
+  finish(last: (reader: Reader) => void): void {
+    this.#finish = last
+    this.wake()
   }
 
-  /** From now on messages come past the log: the log's end is not the stream's. */
+  wake(): void {
+    this.#woken = true
+    if (!this.#running && this.#reader !== undefined) void this.#drain()
+  }
+
+  /** The exchange runs here: until `bypassEnd` a log that knows nothing of the stream is no end. */
+  attend(): void {
+    this.#attended = true
+  }
+
+  /** From now on messages come past the log: its end is not the stream's. */
   unlog(): void {
     this.#unlogged ??= { messages: [], ended: false }
   }
@@ -78,13 +95,14 @@ export class Follower {
     this.wake()
   }
 
-  /** After the last `bypass`: nothing follows. */
+  /** The exchange is over: nothing follows what it logged and what went past the log. */
   bypassEnd(): void {
+    this.#attended = false
     if (this.#unlogged !== undefined) this.#unlogged.ended = true
     this.wake()
   }
 
-  /** A promise while the reader is `limit` entries or more behind `last`; it resolves when it has caught up or is gone. */
+  /** A promise while the reader is `limit` entries or more behind `last`; it resolves when it may have caught up or is gone. */
   behind(last: number, limit: number): Promise<void> | undefined {
     if (this.#reader === undefined) return undefined
     if (last - this.#after + (this.#unlogged?.messages.length ?? 0) < limit) return undefined
@@ -92,48 +110,96 @@ export class Follower {
     return this.#room.promise
   }
 
+  async #watch(): Promise<void> {
+    if (this.#reader === undefined) return
+    try {
+      const unwatch = await this.#log.watch(this.#key, () => this.wake())
+      if (this.#reader === undefined || this.#unwatch !== undefined) void unwatch().catch(ignore)
+      else this.#unwatch = unwatch
+    } catch {
+      this.#again()
+    }
+  }
+
+  /** One at a time: what wakes it meanwhile is seen after each turn. */
   async #drain(): Promise<void> {
     this.#running = true
     while (this.#woken && this.#reader !== undefined) {
       this.#woken = false
-      const over = await this.#passLogged()
-      if (this.#unlogged !== undefined) await this.#passUnlogged(this.#unlogged)
-      else if (over) this.stop()?.end()
-      this.#room?.resolve()
-      this.#room = undefined
+      await this.#pass()
+      if (!this.#woken) this.#makeRoom()
     }
     this.#running = false
   }
 
-  /** Whether the stream is over. A log that does not answer is asked again at the next wake. */
-  async #passLogged(): Promise<boolean> {
+  async #pass(): Promise<void> {
+    const finish = this.#finish
+    let over = false
+    let failed = false
     try {
-      for (;;) {
-        const slice = await this.#log.read(this.#key, this.#after, chunk)
-        for (const entry of slice.entries) {
-          if (this.#reader === undefined) return false
-          if (entry.label === undefined || this.#options.skip?.(entry.label) !== true) {
-            const room = this.#reader.push(eventId(this.#key.stream, entry.number), entry.data)
-            if (room !== undefined) await room
-          }
-          this.#after = entry.number
-          this.#options.given?.(entry.number)
-        }
-        if (slice.entries.length < chunk) return slice.ended || slice.state === 'unknown'
-      }
+      over = await this.#passLogged()
+      this.#retryMs = firstRetryMs
     } catch {
-      return false
+      failed = true
+    }
+    const unlogged = this.#unlogged
+    if (unlogged !== undefined) {
+      // What the log does not hand out now can be resumed; what waits beside it cannot.
+      const waiting = unlogged.messages.length > 0
+      await this.#passUnlogged(unlogged)
+      over = unlogged.ended && (waiting || !failed)
+    }
+    if (finish !== undefined) this.#handOver(finish)
+    else if (over) this.stop()?.end()
+    else if (failed) this.#again()
+  }
+
+  /** Whether the stream is over. */
+  async #passLogged(): Promise<boolean> {
+    for (;;) {
+      const slice = await this.#log.read(this.#key, this.#after, chunk)
+      for (const { number, data, label } of slice.entries) {
+        if (this.#reader === undefined) return false
+        const skipped = label !== undefined && this.#options.skip?.(label) === true
+        const room = skipped ? undefined : this.#reader.push(eventId(this.#key.stream, number), data)
+        // Said at once: whoever takes the stream over while this reader is behind goes on after it.
+        this.#after = number
+        this.#options.given?.(number)
+        if (room !== undefined) await room
+      }
+      if (slice.entries.length < chunk) return slice.ended || (slice.state === 'unknown' && !this.#attended)
     }
   }
 
   async #passUnlogged(unlogged: Unlogged): Promise<void> {
     for (;;) {
       const data = unlogged.messages.shift()
-      if (data === undefined) break
+      if (data === undefined) return
       const room = this.#reader?.push(undefined, data)
       if (room !== undefined) await room
     }
-    if (unlogged.ended) this.stop()?.end()
+  }
+
+  #handOver(last: (reader: Reader) => void): void {
+    const reader = this.stop()
+    if (reader !== undefined) last(reader)
+  }
+
+  #makeRoom(): void {
+    this.#room?.resolve()
+    this.#room = undefined
+  }
+
+  /** Asks the log again later. */
+  #again(): void {
+    if (this.#reader === undefined || this.#retry !== undefined) return
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined
+      if (this.#unwatch === undefined) void this.#watch()
+      this.wake()
+    }, this.#retryMs)
+    this.#retry.unref()
+    this.#retryMs = Math.min(2 * this.#retryMs, longestRetryMs)
   }
 }
 

@@ -31,12 +31,21 @@ export class Pump {
     this.#behind = behind
   }
 
-  /** The connection that reads along on this instance. Returns the one before. */
-  attach(follower: Follower): Follower | undefined {
-    const previous = this.#follower
+  /** Number of the last entry in the log. */
+  get last(): number {
+    return this.#last
+  }
+
+  /** Whether the log has everything so far. */
+  get logged(): boolean {
+    return this.#writer !== undefined
+  }
+
+  /** The connection that reads along on this instance, in place of the one before. */
+  attach(follower: Follower): void {
     this.#follower = follower
+    follower.attend()
     if (this.#writer === undefined) follower.unlog()
-    return previous
   }
 
   /** Runs until the source has nothing more. Never rejects. */

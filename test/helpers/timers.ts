@@ -15,10 +15,10 @@ export class Timers extends Clock {
   constructor() {
     super()
     Object.assign(globalThis, {
-      setTimeout: (run: () => void, ms: number): Timer => {
+      setTimeout: (run: (...args: unknown[]) => void, ms: number, ...args: unknown[]): Timer => {
         const timer: Timer = {
           due: this.now() + ms,
-          run,
+          run: () => run(...args),
           held: true,
           unref() {
             timer.held = false
