@@ -254,27 +254,35 @@ t.test('a decompression bomb is stopped at the limit (H13)', async t => {
   t.ok(process.memoryUsage().rss - before < 50_000_000)
 })
 
-t.test('an answer that is too large is refused by its length already, or as it grows (B6)', async t => {
-  for (const head of [{ ...json, 'content-length': 2_000_000 }, json]) {
-    const { link } = await answering(
-      t,
-      response => {
-        response.writeHead(200, head)
-        const more = (): void => {
-          if (response.destroyed) return
-          response.write('x'.repeat(10_000))
-          setTimeout(more, 1)
-        }
-        more()
-      },
-      { limits: { upstream: 100_000 } }
-    )
-    t.equal((await failure(call(link, 'echo'))).code, 'backend_too_large')
+const endless = (response: ServerResponse): void => {
+  if (response.destroyed) return
+  response.write('x'.repeat(10_000))
+  setTimeout(endless, 1, response)
+}
+
+t.test('an answer that says it is too large is refused before its body comes (B6)', async t => {
+  const { link } = await answering(
+    t,
+    response => response.writeHead(200, { ...json, 'content-length': 2_000_000 }).flushHeaders(),
+    { limits: { upstream: 100_000 } }
+  )
+  t.equal((await failure(call(link, 'echo'))).code, 'backend_too_large')
+})
+
+t.test('an answer that grows too large is cut, and so is a refusal (B6)', async t => {
+  for (const [status, code] of [
+    [200, 'backend_too_large'],
+    [500, 'backend_status']
+  ] as const) {
+    const { link } = await answering(t, response => endless(response.writeHead(status, json)), {
+      limits: { upstream: 100_000 }
+    })
+    t.equal((await failure(call(link, 'echo'))).code, code)
   }
 })
 
 t.test('a stream may be longer than one message may be; a line without an end is stopped (SSE-06)', async t => {
-  let endless = false
+  let forever = false
   const { link } = await answering(
     t,
     (response, id) => {
@@ -283,19 +291,14 @@ t.test('a stream may be longer than one message may be; a line without an end is
         response.write(`data: {"jsonrpc":"2.0","method":"x","params":"${'x'.repeat(10)}"}\n\n`)
       for (let i = 0; i < 30; i++)
         response.write(`data: {"jsonrpc":"2.0","method":"x","params":{"p":"${'x'.repeat(9_000)}"}}\n\n`)
-      if (!endless) return void response.end(`data: ${result(id)}\n\n`)
+      if (!forever) return void response.end(`data: ${result(id)}\n\n`)
       response.write('data: ')
-      const more = (): void => {
-        if (response.destroyed) return
-        response.write('x'.repeat(10_000))
-        setTimeout(more, 1)
-      }
-      more()
+      endless(response)
     },
     { limits: { upstream: 100_000 } }
   )
   t.equal((await texts(call(link, 'echo'))).length, 31)
-  endless = true
+  forever = true
   const exchange = call(link, 'echo')
   t.match((await exchange.next()).value, { method: 'x' }, 'what came first is delivered')
   t.equal((await failure(exchange)).code, 'backend_too_large')

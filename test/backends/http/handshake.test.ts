@@ -189,3 +189,17 @@ t.test('identity is of the address alone', async t => {
   t.not(other.identity, on.backend.identity)
   await Promise.all([same.close(), other.close()])
 })
+
+t.test('whoever answers a notification without end is cut off', async t => {
+  let cut = 0
+  const on = await bench(t, {
+    intercept: (_request, response, body) => {
+      if (!isInitialized(body)) return false
+      response.on('close', () => cut++)
+      response.writeHead(200).write('x'.repeat(100_000))
+      return true
+    }
+  })
+  await on.open()
+  await until('the cut', () => cut === 1)
+})

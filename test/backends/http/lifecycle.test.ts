@@ -29,6 +29,10 @@ t.test('404 with a session id in use rejects the call as never run and ends the 
   t.equal(on.ended.length, 1)
   const again = await on.open()
   t.equal((await texts(call(again, 'echo'))).length, 1)
+  t.notOk(
+    on.upstream.seen.some(({ body }) => body.includes('cancelled')),
+    'a lost session is told nothing'
+  )
 })
 
 t.test('404 to a notification ends the link too', async t => {
@@ -49,7 +53,7 @@ t.test('a cancel does not wait for what is under way, and names the upstream id 
   exchanges[0]!.cancel('x')
   await waits[0]
   await until('the cancel', () => on.server.heardOf('notifications/cancelled').length === 1)
-  t.ok(performance.now() - begun < 100)
+  t.ok(performance.now() - begun < 1_000)
   const [cancelled] = on.server.heardOf('notifications/cancelled')
   t.equal(
     bytes(cancelled!).toString(),
@@ -198,16 +202,22 @@ t.test('answers, cancels and DELETE get through while 1,000 streams are open', a
 })
 
 t.test('close cancels what is open, then deletes the session, and is not held up by a silent upstream', async t => {
-  const on = await bench(t)
+  const order: string[] = []
+  const on = await bench(t, {
+    intercept: async (request, _response, body) => {
+      if (!body.includes('cancelled') && request.method !== 'DELETE') return false
+      if (request.method !== 'DELETE') await new Promise(resolve => setTimeout(resolve, 30))
+      order.push(request.method!)
+      return false
+    }
+  })
   const link = await on.open()
   const waits = [call(link, 'never').next(), call(link, 'never').next()]
   await until('the calls', () => on.server.heardOf('tools/call').length === 2)
   await link.close()
   t.ok((await Promise.all(waits)).every(({ done }) => done))
-  const order = on.upstream.seen
-    .slice(-3)
-    .map(({ method, body }) => (body.includes('cancelled') ? 'cancelled' : method))
-  t.same(order, ['cancelled', 'cancelled', 'DELETE'])
+  t.same(order, ['POST', 'POST', 'DELETE'])
+  t.equal(on.server.heardOf('notifications/cancelled').length, 2)
 
   const silent = await bench(t, { intercept: request => request.method === 'DELETE' }, { timeout: 200 })
   const other = await silent.open()

@@ -223,3 +223,13 @@ t.test('an upstream that is not there is asked with back-off', async t => {
   await until('a wait', () => clock.pending === 1)
   t.equal(on.backends.at(-1)!.up, false)
 })
+
+t.test('an upstream without sessions is not asked about one', async t => {
+  const on = await bench(t, { sessions: false, get: 404 })
+  const link = await on.open()
+  link.listen(true)
+  await until('the refusal', () => on.notices.some(({ text }) => text.startsWith('no stream')))
+  await texts(call(link, 'echo'))
+  t.same(on.server.heardOf('ping'), [])
+  t.same(on.ended, [])
+})
