@@ -191,12 +191,12 @@ const long: Readonly<Record<string, string>> = {
   'backends/http/exchange.ts':
     'the states of one request, from sent to resumed to over; divided, none could be seen whole',
   'backends/http/leg.ts': 'the callbacks of one undici handler share the state of one response',
-  'backends/stdio/conversation.ts': 'the end of a child has to reach everything that is open on it',
   'compose.ts': 'the wiring of the whole gateway: flat, nothing decided, every name of an implementation in one place',
   'config/config.ts': 'the schema of the file, read from top to bottom like the file',
   'exchanges/running.ts': 'the states of one call; its end has one place',
   'gateway/dispatch.ts': 'the order of checks, as one list',
   'http/server.ts': 'the order of hooks, as one list',
+  'sse/parse.ts': 'the states of one pass over the bytes, at any of which a chunk may end',
   'streams/memory.ts': 'bounds over three indexes that every change has to keep in step'
 }
 

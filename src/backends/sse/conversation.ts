@@ -3,15 +3,15 @@ import { setMaxListeners } from 'node:events'
 import { GatewayError } from '../../errors.ts'
 import { bytes, type Message } from '../../protocol/message.ts'
 import { latestLegacy } from '../../protocol/version.ts'
-import { SseParser } from '../../sse/parse.ts'
 import { facts } from '../../telemetry/events.ts'
 import { Arrivals } from '../arrivals.ts'
 import type { OpenOptions } from '../backend.ts'
 import { Correlator } from '../correlate.ts'
 import { handshake } from '../handshake.ts'
-import { endless, Intake, type UpstreamLimits } from '../intake.ts'
+import { Intake, type UpstreamLimits } from '../intake.ts'
 import { PipeLink } from '../pipe-link.ts'
 import { endpointOf } from './endpoint.ts'
+import { Incoming } from './incoming.ts'
 import type { Wire } from './wire.ts'
 
 export interface ConversationEvents {
@@ -37,9 +37,6 @@ export class Conversation {
   #body: Body | undefined
   #link: PipeLink | undefined
   #over = false
-  /** While a message is skipped that is too large: how it begins, or nothing once its call has failed. */
-  #large: Buffer | undefined
-  #skippedBytes = 0
 
   constructor(wire: Wire, limits: UpstreamLimits, options: OpenOptions, events: ConversationEvents) {
     this.#wire = wire
@@ -116,25 +113,12 @@ export class Conversation {
     const body = await this.#wire.stream(this.#abort.signal)
     if (this.#over) return void body.on('error', () => {}).destroy()
     this.#body = body
-    let paused = false
-    const parser = new SseParser(
-      {
-        event: (data, type) => {
-          if (type === 'message') paused = !this.#intake.text(own(data)) || paused
-          else if (type === 'endpoint') this.#named(data)
-        },
-        id: () => {},
-        retry: () => {},
-        tooLarge: head => this.#tooLarge(head),
-        skipped: tail => this.#skipped(tail)
-      },
-      this.#limits.upstream
-    )
+    const incoming = new Incoming(this.#intake, this.#limits.upstream, {
+      endpoint: data => this.#named(data),
+      endless: () => this.end(this.#wire.error('backend_broke', 'sent a message without an end'))
+    })
     body.on('data', (chunk: Buffer) => {
-      paused = false
-      parser.push(chunk)
-      if (this.#large !== undefined) this.#skip(chunk.length)
-      if (paused) body.pause()
+      if (!incoming.push(chunk)) body.pause()
     })
     const broke = (cause?: unknown): void => this.end(this.#wire.error('backend_broke', 'broke off its stream', cause))
     body.on('error', broke)
@@ -148,26 +132,6 @@ export class Conversation {
     } catch (error) {
       this.#endpoint.reject(error)
     }
-  }
-
-  /** The call fails as soon as it is known which one it is, maybe only at the end of the message. */
-  #tooLarge(head: Buffer): void {
-    this.#large = this.#intake.large(head) ? empty : head
-    this.#skippedBytes = 0
-  }
-
-  #skipped(tail: Buffer): void {
-    const head = this.#large
-    this.#large = undefined
-    if (head !== undefined && head.length > 0) this.#intake.largeOver(head, tail)
-  }
-
-  /** A message without an end would never be told from a slow one. */
-  #skip(bytes: number): void {
-    this.#skippedBytes += bytes
-    if (this.#skippedBytes <= endless * this.#limits.upstream) return
-    this.#skipped(empty)
-    this.end(this.#wire.error('backend_broke', 'sent a message without an end'))
   }
 
   async #post(message: Message): Promise<void> {
@@ -196,8 +160,3 @@ export class Conversation {
     )
   }
 }
-
-const empty = Buffer.alloc(0)
-
-/** A message must not keep the chunk that it came in. */
-const own = (data: Buffer): Buffer => (data.length * 2 < data.buffer.byteLength ? Buffer.from(data) : data)

@@ -9,8 +9,9 @@ import type { Backend, Link, OpenOptions, Tuning } from '../backend.ts'
 import { Backoff } from '../backoff.ts'
 import { Health } from '../health.ts'
 import type { UpstreamLimits } from '../intake.ts'
-import type { Graces, Program } from './child.ts'
+import type { Graces } from './child.ts'
 import { Conversation } from './conversation.ts'
+import type { Program } from './program.ts'
 
 export interface StdioBackendOptions {
   readonly name: string

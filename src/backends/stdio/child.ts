@@ -1,20 +1,11 @@
 /**
- * One child process and its end. It leads a process group of its own; it gets no shell, and no more of our environment than
- * it needs. Nothing of it throws: its end is a promise.
+ * One child process and its end. It leads a process group of its own. The constructor throws a GatewayError when there is
+ * nothing to start; whatever goes wrong later is told by `over`.
  */
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { GatewayError } from '../../errors.ts'
 import { endGroup, rememberGroup, signalGroup } from './group.ts'
-
-export interface Program {
-  /** Name of the backend, for errors. */
-  readonly backend: string
-  readonly command: string
-  readonly args: readonly string[]
-  /** Added to the minimal environment. */
-  readonly env: Readonly<Record<string, string>>
-  readonly cwd?: string | undefined
-}
+import { type Program, start, startFailure } from './program.ts'
 
 /** Milliseconds: from the end of its input to SIGTERM, from there to SIGKILL. */
 export interface Graces {
@@ -29,8 +20,6 @@ export interface ChildEvents {
   /** Once: it is gone, or closed its output, and everything it said was told. `how` it ended, for people. */
   over(how: string): void
 }
-
-const inherited = ['PATH', 'HOME', 'LANG', 'USER', 'SHELL', 'TERM', 'TMPDIR']
 
 /** How long its output may go on after its exit (others may hold the pipe), and its life after the end of a pipe. */
 const afterEndMs = 250
@@ -170,39 +159,4 @@ export class Child {
     const { backend } = this.#program
     return new GatewayError(code, `backend "${backend}": ${text}`, { backend, cause })
   }
-}
-
-/** Most failures are told by an event later; those that are thrown, and what is left without pipes, are rejected here. */
-function start(program: Program): ChildProcessWithoutNullStreams {
-  const { backend, command, args, env, cwd } = program
-  try {
-    const child = spawn(command, args, {
-      shell: false,
-      detached: true,
-      stdio: ['pipe', 'pipe', 'pipe'],
-      env: environment(env),
-      ...(cwd === undefined ? {} : { cwd })
-    })
-    if (child.stdin as unknown) return child
-    child.on('error', () => {})
-    throw new Error('too many open files')
-  } catch (cause) {
-    const text = `backend "${backend}": ${startFailure(command, cause as Error)}`
-    throw new GatewayError('backend_unavailable', text, { backend, cause })
-  }
-}
-
-function environment(configured: Readonly<Record<string, string>>): Record<string, string> {
-  const env: Record<string, string> = {}
-  for (const name of inherited) {
-    const value = process.env[name]
-    if (value !== undefined) env[name] = value
-  }
-  return { ...env, ...configured }
-}
-
-function startFailure(command: string, error: NodeJS.ErrnoException): string {
-  if (error.code === 'ENOENT') return `cannot start "${command}": no such program, or no such working directory`
-  if (error.code === 'EACCES') return `cannot start "${command}": it may not be executed`
-  return `cannot start "${command}": ${error.code ?? error.message}`
 }

@@ -7,9 +7,10 @@ import { Correlator } from '../correlate.ts'
 import { type Handshake, handshake } from '../handshake.ts'
 import { Intake, type UpstreamLimits } from '../intake.ts'
 import { PipeLink } from '../pipe-link.ts'
-import { Child, type Graces, type Program } from './child.ts'
+import { Child, type Graces } from './child.ts'
 import { Lines } from './lines.ts'
 import { LogLines } from './log-lines.ts'
+import type { Program } from './program.ts'
 
 export interface ConversationOptions {
   readonly program: Program
