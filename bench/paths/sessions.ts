@@ -6,10 +6,11 @@ import type { Memory } from '../program.ts'
 import type { Section } from '../report.ts'
 import { startBackend } from './calls.ts'
 
-const idleSeconds = 20
+/** Long enough for all of them to be open at once, on a slow machine too. */
+const idleOf = (sessions: number): number => 2 + Math.ceil(sessions / 500)
 
 /** Resolves once the gateway says on its admin listener that it has no session any more. */
-const abandoned = async ({ adminUrl }: Gateway): Promise<void> => {
+const abandoned = async ({ adminUrl }: Gateway, idleSeconds: number): Promise<void> => {
   const deadline = performance.now() + (idleSeconds + 60) * 1000
   while (performance.now() < deadline) {
     const metrics = await (await fetch(`${adminUrl}/metrics`)).text()
@@ -27,6 +28,7 @@ const abandoned = async ({ adminUrl }: Gateway): Promise<void> => {
 
 /** Sessions opened and abandoned: is their memory given back after their idle time? */
 export const measureSessions = async (options: Options, folder: string): Promise<Section> => {
+  const idleSeconds = idleOf(options.sessions)
   const backend = await startBackend()
   const gateway = await startGateway({
     folder,
@@ -36,11 +38,11 @@ export const measureSessions = async (options: Options, folder: string): Promise
   const memory = (): Promise<Memory> => gateway.program.memory()
   try {
     await runLoad('sessions', gateway.url, Math.ceil(options.sessions / 20))
-    await abandoned(gateway)
+    await abandoned(gateway, idleSeconds)
     const start = await memory()
     const { seconds } = await runLoad<{ seconds: number }>('sessions', gateway.url, options.sessions)
     const full = await memory()
-    await abandoned(gateway)
+    await abandoned(gateway, idleSeconds)
     const end = await memory()
     const row = (name: string, { rss, used }: Memory) => ({
       name,
