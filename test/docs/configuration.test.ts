@@ -2,8 +2,8 @@ import t from 'tap'
 import { help } from '../../src/cli/arguments.ts'
 import { exit } from '../../src/cli/exit.ts'
 import { usualPlaces } from '../../src/config/load.ts'
-import { type Key, kinds, schemaKeys } from '../helpers/schema-keys.ts'
 import { codeIn, readText, tablesOf } from '../helpers/docs.ts'
+import { type Key, kinds, schemaKeys } from '../helpers/schema-keys.ts'
 
 const page = await readText('docs/configuration.md')
 
@@ -23,17 +23,20 @@ const kindsCell = ({ kinds: some }: Key): readonly string[] => {
 const typeCell = (key: Key): string =>
   key.path === 'backends.<name>.kind' ? '`http`, `sse`, `stdio` or `module`' : key.type
 
-t.test('docs/configuration.md has a row for every key of the schema, with its type and its default, and no other', async t => {
-  const rows = tablesOf(page)
-    .filter(({ head }) => head[0] === 'key')
-    .flatMap(({ rows }) => rows)
-  for (const row of rows) t.ok((row.at(-1) ?? '').length > 0, `${row[0]} has a meaning`)
-  const written = rows.map(row => row.slice(0, -1)).toSorted()
-  const expected = schemaKeys()
-    .map(key => [`\`${key.path}\``, ...kindsCell(key), typeCell(key), fallbackCell(key)])
-    .toSorted()
-  t.same(written, expected)
-})
+t.test(
+  'docs/configuration.md has a row for every key of the schema, with its type and its default, and no other',
+  async t => {
+    const rows = tablesOf(page)
+      .filter(({ head }) => head[0] === 'key')
+      .flatMap(({ rows }) => rows)
+    for (const row of rows) t.ok((row.at(-1) ?? '').length > 0, `${row[0]} has a meaning`)
+    const written = rows.map(row => row.slice(0, -1)).toSorted()
+    const expected = schemaKeys()
+      .map(key => [`\`${key.path}\``, ...kindsCell(key), typeCell(key), fallbackCell(key)])
+      .toSorted()
+    t.same(written, expected)
+  }
+)
 
 t.test('the walk of the schema finds keys of every depth', async t => {
   const paths = schemaKeys().map(({ path }) => path)

@@ -34,7 +34,7 @@ const units: Readonly<Record<string, number>> = { ...milliseconds, ...bytes }
 
 /** `250 ms`, `4 MiB`, `10,000`: milliseconds, bytes, or the number. NaN for anything else. */
 export const amountOf = (text: string): number => {
-  const [, digits = '', unit] = /^([\d,]+) ?([A-Za-z]*)$/.exec(text) ?? []
+  const [, digits = '', unit] = /^([\d,.]+) ?([A-Za-z]*)$/.exec(text) ?? []
   const factor = unit === undefined ? Number.NaN : unit === '' ? 1 : units[unit]
   return digits === '' ? Number.NaN : Number(digits.replaceAll(',', '')) * (factor ?? Number.NaN)
 }
