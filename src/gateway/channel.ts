@@ -17,7 +17,7 @@ import { kept } from './outgoing.ts'
 
 export interface ChannelOptions {
   readonly log: StreamLog
-  readonly asked: Asked
+  readonly asked: Pick<Asked, 'pending'>
   readonly retryMs: number
   /** Somebody listens, or nobody does any more. */
   readonly listening: (live: Live, on: boolean) => void
@@ -35,7 +35,7 @@ const silentLimit = 8
 class Channel implements FollowOptions {
   readonly key: StreamKey
   readonly outbox: Outbox
-  readonly #asked: Asked
+  readonly #asked: Pick<Asked, 'pending'>
   follower: Follower | undefined
   reader: Reader | undefined
   last = 0
@@ -43,7 +43,7 @@ class Channel implements FollowOptions {
   /** Connections that lost the channel and were left open. */
   silent: Set<Reader> | undefined
 
-  constructor(live: Live, log: StreamLog, asked: Asked) {
+  constructor(live: Live, log: StreamLog, asked: Pick<Asked, 'pending'>) {
     this.key = { session: live.record.id, stream: channelStream(live.record.id) }
     this.outbox = new Outbox(log, this.key, this)
     this.#asked = asked

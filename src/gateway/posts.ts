@@ -55,7 +55,7 @@ export class Posts {
   readonly #reading = new Map<string, Reading>()
   readonly #over = new OverStreams()
 
-  constructor(log: StreamLog, asked: Asked, options: PostOptions) {
+  constructor(log: StreamLog, asked: Pick<Asked, 'pending'>, options: PostOptions) {
     this.#log = log
     this.#options = options
     this.#follow = { skip: label => !asked.pending(label) }

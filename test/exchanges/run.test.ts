@@ -111,7 +111,12 @@ t.test('the place of the upstream is told once what came before was given', asyn
 
 t.test('who wants the connection closed is told through', async t => {
   let close: (() => void) | undefined
-  const source = { ...sourceOf([progress]), onCloseStream: (listener: () => void) => void (close = listener) }
+  const source = {
+    ...sourceOf([progress]),
+    onCloseStream(listener: () => void) {
+      close = listener
+    }
+  }
   const begun = await begin(source, 'auto', never)
   if (begun.kind !== 'open') return t.fail('no stream')
   let closed = 0
