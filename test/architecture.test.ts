@@ -61,7 +61,7 @@ const program = 6
 /** The first that fits says it. */
 const layers: readonly (readonly [RegExp, number])[] = [
   [/^cli\//, program],
-  [/^(compose|index)\.ts$/, wiring],
+  [/^(compose|index|testing)\.ts$|^testing\//, wiring],
   [/^(http|generations)\//, edges],
   [/^(gateway|bridge)\//, gateway],
   [/^telemetry\/events\.ts$/, vocabulary],

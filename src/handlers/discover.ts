@@ -1,7 +1,8 @@
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { Handler } from './handler.ts'
+import type { Handler } from './handler.ts'
+import { made, Things } from './thing.ts'
 
 export interface Found {
   readonly handlers: readonly Handler[]
@@ -22,7 +23,6 @@ const isHandlerFolder = (name: string): boolean => !/^[._]|^node_modules$|^__?te
  */
 export async function discover(path: string, name: string): Promise<Found> {
   const problems: { file: string; error: unknown }[] = []
-  const handlers: Handler[] = []
   let files: readonly string[] = []
   try {
     files = (await stat(path)).isDirectory() ? await filesOf(path) : [path]
@@ -30,25 +30,17 @@ export async function discover(path: string, name: string): Promise<Found> {
   } catch (error) {
     problems.push({ file: path, error })
   }
-  const single = new Handler({ name })
-  let singles = 0
+  const things = new Things(name)
   for (const file of files) {
     try {
-      const things = exportsOf((await import(pathToFileURL(file).href)) as Record<string, unknown>)
-      if (things.length === 0) throw new Error('it exports no handler, tool, resource or prompt')
-      for (const thing of things) {
-        if (isHandler(thing)) handlers.push(thing)
-        else {
-          add(single, thing)
-          singles++
-        }
-      }
+      const found = exportsOf((await import(pathToFileURL(file).href)) as Record<string, unknown>)
+      if (found.length === 0) throw new Error('it exports no handler, tool, resource or prompt')
+      for (const thing of found) things.add(thing)
     } catch (error) {
       problems.push({ file, error })
     }
   }
-  if (singles > 0) handlers.push(single)
-  return { handlers, problems }
+  return { handlers: things.handlers, problems }
 }
 
 async function filesOf(folder: string): Promise<string[]> {
@@ -73,39 +65,4 @@ function exportsOf({ default: main, ...others }: Record<string, unknown>): objec
   return Object.values(others)
     .map(made)
     .filter(thing => thing !== undefined)
-}
-
-/** The thing itself, made when it is a class; undefined when it is none of ours. */
-function made(exported: unknown): object | undefined {
-  const thing = isClass(exported) ? new exported() : exported
-  if (typeof thing !== 'object' || thing === null) return undefined
-  if (isHandler(thing) || kindOf(thing) !== undefined) return thing
-  const { name, tools, resources, resourceTemplates, prompts } = thing as Record<string, unknown>
-  if (typeof name !== 'string' || !(tools ?? resources ?? resourceTemplates ?? prompts)) return undefined
-  return new Handler(thing as { name: string })
-}
-
-/** By its shape: it may be made by a copy of this package of its own. */
-const isHandler = (thing: object): thing is Handler =>
-  thing instanceof Handler ||
-  (typeof (thing as Handler).listen === 'function' && (thing as Handler).tools?.constructor?.name === 'Map')
-
-const isClass = (value: unknown): value is new () => unknown =>
-  typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value))
-
-function kindOf(thing: object): 'tool' | 'resource' | 'template' | 'prompt' | undefined {
-  const { name, uri, uriTemplate, handler, read, get } = thing as Record<string, unknown>
-  if (typeof read === 'function' && typeof uriTemplate === 'string') return 'template'
-  if (typeof read === 'function' && typeof uri === 'string') return 'resource'
-  if (typeof name !== 'string') return undefined
-  if (typeof handler === 'function') return 'tool'
-  return typeof get === 'function' ? 'prompt' : undefined
-}
-
-function add(handler: Handler, thing: object): void {
-  const kind = kindOf(thing)
-  if (kind === 'tool') handler.addTool(thing as never)
-  else if (kind === 'resource') handler.addResource(thing as never)
-  else if (kind === 'template') handler.addResourceTemplate(thing as never)
-  else handler.addPrompt(thing as never)
 }

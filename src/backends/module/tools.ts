@@ -28,6 +28,7 @@ export async function callTool(conversation: Conversation, params: Params, runni
   try {
     const checked = await tool.input?.check(given)
     if (checked?.ok === false) return failed(`Invalid arguments for tool ${name}:\n- ${checked.problems.join('\n- ')}`)
+    if (running.queue.over) return undefined
     const returned = await tool.definition.handler(checked?.value ?? given, contextOf(conversation, running, name))
     const result = await resultOf(tool, returned, problem => conversation.warn(`tool "${name}"`, problem))
     return jsonOf(result)
