@@ -303,8 +303,8 @@ function listening(live: Live, on: boolean, links: Links, backends: Iterable<Bac
 
 function opened(live: Live): void {
   if (!facts.session.wanted) return
-  const { id, route, client } = live.record
-  facts.session.publish({ route, session: sessionHash(id), version: client.version, event: 'opened' })
+  const { route, client } = live.record
+  facts.session.publish({ route, session: sessionHash(live), version: client.version, event: 'opened' })
 }
 
 function createBackend(backend: BackendConfig, { server }: Config): Promise<Backend> | Backend {

@@ -28,7 +28,7 @@ export async function ended(live: Live, reason: CloseReason, context: Context, l
   if (reason === 'refused' || !facts.session.wanted) return
   facts.session.publish({
     route: live.record.route,
-    session: sessionHash(live.record.id),
+    session: sessionHash(live),
     version: live.record.client.version,
     event: 'closed',
     reason,

@@ -15,6 +15,8 @@ export interface Live {
   closed: boolean
   /** Not in the store: one request without a session. */
   readonly ephemeral: boolean
+  /** {@link sessionHash} of its id, once somebody asked. */
+  hash?: string
 }
 
 export type CloseReason = 'deleted' | 'expired' | 'refused' | 'shutdown'
@@ -197,5 +199,8 @@ async function answer<T>(asked: Promise<T>): Promise<T> {
   }
 }
 
-/** What logs show of a session id. */
-export const sessionHash = (id: SessionId): string => createHash('sha256').update(id).digest('hex').slice(0, 12)
+/** What logs show of a session's id. */
+export function sessionHash(live: Live): string {
+  live.hash ??= createHash('sha256').update(live.record.id).digest('hex').slice(0, 12)
+  return live.hash
+}

@@ -52,7 +52,7 @@ export async function initialize(request: Message, incoming: Incoming, context: 
   try {
     const link = await links.get(live, route.backend)
     const response = resultOf(request, link.server, client.version, route)
-    incoming.note.session = sessionHash(record.id)
+    incoming.note.session = sessionHash(live)
     context.opened(live)
     return { response, session: record.id }
   } catch (error) {
