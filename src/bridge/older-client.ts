@@ -67,9 +67,9 @@ function toolResult(response: Message, result: Part, version: string): Message {
   let message = response
   let hasText = false
   const content = member(result.text, members, result.offset, 'content')
-  for (const block of objectsIn(content)) {
+  for (const [i, block] of objectsIn(content).entries()) {
     hasText ||= stringOf(block.part.text, block.members, 'type') === 'text'
-    message = withBlock(message, block.part, block.members, version)
+    message = withBlock(message, block.part, block.members, i, version)
   }
   const structured = textOf(result.text, members, 'structuredContent')
   if (structured === undefined || hasText || hasStructuredContent(version)) return message
@@ -88,33 +88,39 @@ function promptResult(response: Message, result: Part, version: string): Message
   const members = objectOf(result)
   const messages = members === undefined ? undefined : member(result.text, members, result.offset, 'messages')
   let message = response
-  for (const { part, members: entry } of objectsIn(messages)) {
+  for (const [i, { part, members: entry }] of objectsIn(messages).entries()) {
     const content = member(part.text, entry, part.offset, 'content')
     const block = content === undefined ? undefined : objectOf(content)
-    if (block !== undefined) message = withBlock(message, content!, block, version)
+    if (block !== undefined) message = withBlock(message, content!, block, i, version)
   }
   return message
 }
 
-/** Audio for 2024-11-05 becomes an embedded resource, a resource link before 2025-06-18 a text. */
-function withBlock(message: Message, part: Part, block: Members, version: string): Message {
+/** Audio for 2024-11-05 becomes an embedded resource, a resource link before 2025-06-18 a text. `i`: place in the list. */
+function withBlock(message: Message, part: Part, block: Members, i: number, version: string): Message {
   const type = stringOf(part.text, block, 'type')
   let text: string | undefined
-  if (type === 'audio' && !hasAudio(version)) text = audioAsResource(part.text, block)
+  if (type === 'audio' && !hasAudio(version)) text = audioAsResource(part.text, block, i)
   if (type === 'resource_link' && !hasResourceLink(version)) text = linkAsText(part.text, block)
   if (text === undefined) return message
   return splice(message, { start: part.offset + block.start, end: part.offset + block.end, text })
 }
 
-function audioAsResource(text: Buffer, block: Members): string {
+function audioAsResource(text: Buffer, block: Members, i: number): string {
   const mimeType = textOf(text, block, 'mimeType') ?? '"application/octet-stream"'
   const data = textOf(text, block, 'data') ?? '""'
-  const annotations = textOf(text, block, 'annotations')
-  const extra = annotations === undefined ? '' : `,"annotations":${annotations}`
-  return `{"type":"resource","resource":{"uri":"gateway:audio","mimeType":${mimeType},"blob":${data}}${extra}}`
+  const resource = `{"uri":"gateway:audio/${i}","mimeType":${mimeType},"blob":${data}}`
+  return `{"type":"resource","resource":${resource}${common(text, block)}}`
 }
 
 function linkAsText(text: Buffer, block: Members): string {
-  const name = stringOf(text, block, 'title') ?? stringOf(text, block, 'name') ?? 'resource'
-  return `{"type":"text","text":${JSON.stringify(`${name}: ${stringOf(text, block, 'uri') ?? ''}`)}}`
+  const words = `${stringOf(text, block, 'name') ?? 'resource'}: ${stringOf(text, block, 'uri') ?? ''}`
+  return `{"type":"text","text":${JSON.stringify(words)}${common(text, block)}}`
 }
+
+/** The members that every block may have. */
+const common = (text: Buffer, block: Members): string =>
+  ['annotations', '_meta']
+    .map(key => [key, textOf(text, block, key)] as const)
+    .map(([key, json]) => (json === undefined ? '' : `,"${key}":${json}`))
+    .join('')

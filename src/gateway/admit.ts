@@ -11,7 +11,7 @@ export function admit(request: Message, live: Live, backend: Backend, reachable:
   if (backend.scope === 'shared') return ofNobody
   if (!reachable || live.ephemeral) return unreachable
   const { capabilities, version } = live.record.client
-  return refusal(request, capabilities) ?? samplingForOlderClient(request, version) ?? severalBlocks
+  return refusal(request, capabilities) ?? samplingForOlderClient(request, version) ?? tooNew
 }
 
 /** Shared links declared nothing to ask for. */
@@ -22,7 +22,7 @@ export const ofNobody: Refusal = {
 
 const unreachable: Refusal = { code: -32601, text: 'the client takes no event stream to be asked on' }
 
-const severalBlocks: Refusal = {
+const tooNew: Refusal = {
   code: -32602,
-  text: 'the client is of a revision whose sampling messages have one block each'
+  text: 'the client is of a revision that has no place for these blocks of content'
 }
