@@ -11,7 +11,6 @@ export function checkBatch(elements: readonly (Message | GatewayError)[], versio
   if (elements.length === 0) refuse('the batch is empty')
   if (elements.length > max) refuse(`the batch has more than ${max} messages`)
   const messages = elements.filter((element): element is Message => !(element instanceof GatewayError))
-  if (messages.length === 0) refuse('no element of the batch is a JSON-RPC message')
   if (messages.some(message => message.method === 'initialize')) refuse('initialize cannot be part of a batch')
   const kinds = new Set(messages.map(message => message.kind))
   if (kinds.has('request') && kinds.has('response')) refuse('a batch has requests or responses, not both')

@@ -100,6 +100,10 @@ export class Dispatch {
     this.#check(live, incoming, undefined)
     incoming.note.method = 'batch'
     checkBatch(elements, live.record.client.version, this.#context.maxBatch)
+    if (elements.every(isNoMessage)) {
+      incoming.note.outcome = 'rejected'
+      return this.#finished(live, { kind: 'message', body: elements.map(error => errorMessage(error)), status: 400 })
+    }
     const sources: MessageSource[] = []
     const ids: string[] = []
     for (const element of elements) {
@@ -231,7 +235,7 @@ export class Dispatch {
       throw toGatewayError(error).withId(id)
     })
     if (live === undefined) throw noSession(id)
-    if (facts.request.wanted) incoming.note.session = sessionHash(live.record.id)
+    if (facts.request.wanted) incoming.note.session = sessionHash(live)
     incoming.note.version = live.record.client.version
     return live
   }
@@ -260,6 +264,8 @@ export class Dispatch {
 
 const isRequest = (element: Message | GatewayError): boolean =>
   !(element instanceof GatewayError) && element.kind === 'request'
+
+const isNoMessage = (element: Message | GatewayError): element is GatewayError => element instanceof GatewayError
 
 const accepted: Answer = { kind: 'accepted' }
 

@@ -20,7 +20,7 @@ export function hostCheck(publicUrl: string | undefined, allowedHosts: readonly 
     )
   }
   return host => {
-    if (host === undefined) throw new GatewayError('host', 'the Host header is missing')
+    if (host === undefined) throw new GatewayError('header', 'the Host header is missing')
     let ours = known.get(host)
     if (ours === undefined) {
       ours = isOurs(host)

@@ -12,7 +12,7 @@ import { maxHeaders } from './headers.ts'
 import { answerTo, type Gateway } from './incoming.ts'
 import { KeepAlive } from './keep-alive.ts'
 import { OpenResponses } from './open-responses.ts'
-import { fromFastify, type ReplyOptions, writeAnswer, writeError } from './reply.ts'
+import { fromFastify, joinWithHead, type ReplyOptions, writeAnswer, writeError } from './reply.ts'
 
 /** Milliseconds and bytes. */
 export interface ServerOptions {
@@ -53,9 +53,14 @@ export async function createServer(
   app.addHook('onRequest', arrival(routes, options))
   await app.register(cors, { delegator: (request, done) => done(null, corsOptions(request)) })
   app.addHook('onRequest', admission(authenticator))
+  app.addHook('onSend', joinWithHead)
   const replies: ReplyOptions = { keepAlive, highWater: options.highWater, stallMs: options.stallMs, leaving: false }
   for (const { path } of routes) {
-    app.all(path, async (request, reply) => writeAnswer(reply, await answerTo(request, gateway), replies))
+    app.route({
+      method: ['GET', 'POST', 'DELETE'],
+      url: path,
+      handler: async (request, reply) => writeAnswer(reply, await answerTo(request, gateway), replies)
+    })
   }
   const open = new OpenResponses()
   app.server.on('request', (_request, response) => open.add(response))
@@ -101,6 +106,8 @@ function fastifyFor(options: ServerOptions): FastifyInstance {
     routerOptions: { ignoreTrailingSlash: false, ignoreDuplicateSlashes: false, caseSensitive: true },
     http: {
       maxHeaderSize: 16_384,
+      // Ours says so in the words of JSON-RPC.
+      requireHostHeader: false,
       headersTimeout: Math.min(headersTimeoutMs, requestTimeoutMs),
       connectionsCheckingInterval: Math.min(checkingMs, headersTimeoutMs, requestTimeoutMs),
       keepAlive: true,
@@ -112,8 +119,11 @@ function fastifyFor(options: ServerOptions): FastifyInstance {
   app.server.maxConnections = options.maxConnections
   app.server.maxHeadersCount = maxHeaders
   allowHalfClose(app.server)
+  // A body of DELETE means nothing: it is neither read nor judged.
+  app.addHttpMethod('DELETE', { overrideExisting: true })
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  // The usual type by its name, which Fastify finds without parsing it.
+  app.addContentTypeParser(['application/json', '*'], { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   // Other paths and HTTP methods were refused by the checks.
   app.setNotFoundHandler((_request, reply) => writeError(reply, notFound()))
   app.setErrorHandler((error, request, reply) => {

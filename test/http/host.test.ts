@@ -6,7 +6,7 @@ const passes = (check: (host: string | undefined) => void, host: string | undefi
     check(host)
     return true
   } catch (error) {
-    t.match(error, { code: 'host', status: 403 })
+    t.match(error, host === undefined ? { code: 'header', status: 400 } : { code: 'host', status: 403 })
     return false
   }
 }
