@@ -34,6 +34,11 @@ export class Events {
     this.#wake()
   }
 
+  comment(text: string): void {
+    this.comments.push(text)
+    this.#wake()
+  }
+
   end(): void {
     this.ended = true
     this.#wake()
@@ -160,7 +165,7 @@ function eventOf(block: string, events: Events): SseEvent | undefined {
   const event: { id?: string; event?: string; data?: string; retry?: number; message?: any } = {}
   for (const line of block.split('\n')) {
     if (line.startsWith(':')) {
-      events.comments.push(line)
+      events.comment(line)
       continue
     }
     const colon = line.indexOf(':')
