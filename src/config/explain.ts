@@ -44,9 +44,13 @@ export const broken = (issue: z.core.$ZodIssue): readonly Broken[] => {
         if (later.some(pattern => pattern.test(pathOf(full)))) {
           return { path: full, message: 'not served by this version, remove it', key: true }
         }
-        return path.length === 2 && ofBackends.has(key)
-          ? { path: full, message: 'not a setting of this kind of backend', key: true }
-          : { path: full, message: 'unknown key', words: message.split(' '), key: true }
+        const words = message.split(' ')
+        if (path.length !== 2 || !ofBackends.has(key)) return { path: full, message: 'unknown key', words, key: true }
+        const short = path[0] === 'mcpServers' && !words.includes('kind')
+        const where = short
+          ? 'a setting of backends alone, mcpServers has its default'
+          : 'not a setting of this kind of backend'
+        return { path: full, message: where, key: true }
       })
     case 'invalid_key':
       return issue.issues.map(inner => ({ path, message: inner.message, key: true }))
