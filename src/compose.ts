@@ -231,7 +231,7 @@ async function wire(
   let adminPort: number | undefined
   let closing: Promise<void> | undefined
   const url = (route = routes[0]!.path): string => {
-    const base = config.server.publicUrl ?? `http://${bracketed(config.server.host)}:${port ?? config.server.port}`
+    const base = config.server.publicUrl ?? `http://${reachable(config.server.host)}:${port ?? config.server.port}`
     return new URL(route, base).href
   }
   const close = async (deadlineMs: number, hurry: boolean): Promise<void> => {
@@ -265,13 +265,13 @@ async function wire(
       state = 'ready'
       for (const note of notes(config)) logger.warn(note)
       for (const route of routes) logger.info(`serving ${route.backend.name} at ${url(route.path)}`)
-      logger.info(`point a client at it: {"mcpServers": {"causeway": {"type": "http", "url": "${url()}"}}}`)
+      logger.info('point a client at it', { mcpServers: clientBlock(routes, url) })
       if (adminPort !== undefined)
-        logger.info(`health and metrics at http://${bracketed(config.admin!.host)}:${adminPort}`)
+        logger.info(`health and metrics at http://${reachable(config.admin!.host)}:${adminPort}`)
     },
     url,
     get adminUrl() {
-      return adminPort === undefined ? undefined : `http://${bracketed(config.admin!.host)}:${adminPort}`
+      return adminPort === undefined ? undefined : `http://${reachable(config.admin!.host)}:${adminPort}`
     },
     broadcast: (route, { method, params }) => announce(route, makeNotification(method, params)),
     close(options) {
@@ -291,6 +291,16 @@ const self: Client = {
 }
 
 const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+
+/** An address that can be asked: those that stand for every address of the machine are none. */
+const reachable = (host: string): string =>
+  host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : bracketed(host)
+
+/** What clients take: each backend at the first of its routes. */
+function clientBlock(routes: readonly Route[], url: (route: string) => string) {
+  const firsts = new Map([...routes].reverse().map(({ backend, path }) => [backend.name, path]))
+  return Object.fromEntries([...firsts].reverse().map(([name, path]) => [name, { type: 'http', url: url(path) }]))
+}
 
 /** A link that another instance opened is opened here too when its session listens here. */
 function listening(live: Live, on: boolean, links: Links, backends: Iterable<Backend>): void {
