@@ -3,6 +3,7 @@ import { nearest } from '../config/suggest.ts'
 
 export type Command =
   | { readonly command: 'run' | 'check'; readonly config?: string | undefined }
+  | { readonly command: 'init'; readonly folder: string }
   | { readonly command: 'schema' | 'help' | 'version' }
 
 /** The command line makes no sense; the message says why. */
@@ -12,6 +13,7 @@ export class UsageError extends Error {
 
 export const usage = `Usage: causeway [run] [-c FILE]     serve
        causeway check [-c FILE]    validate the config, print it with every default, secrets hidden
+       causeway init [DIR]         write a config, a handler of your own and its test
        causeway schema             print the JSON Schema of the config`
 
 export const help = `Causeway, a gateway for the Model Context Protocol
@@ -28,29 +30,31 @@ Examples:
   causeway                                serve from one of the usual places
   causeway run -c gateway.yaml            serve from a config of yours
   causeway check -c gateway.yaml          is it right, and what does it come to?
+  causeway init my-server                 begin with a handler of your own
   causeway schema > causeway.schema.json  for editors that complete YAML by a schema
 
 SIGTERM and SIGINT let calls in flight finish and end the process; a second one ends it at once.
 Exit codes: 0 fine, 1 failed while running or starting, 2 wrong usage, 78 bad config.
 `
 
-const commands = ['run', 'check', 'schema'] as const
+const commands = ['run', 'check', 'init', 'schema'] as const
 
 /** Throws UsageError. */
 export const parseArguments = (args: readonly string[]): Command => {
   const { values, positionals } = parse(args)
   if (values.help) return { command: 'help' }
   if (values.version) return { command: 'version' }
-  const [word = 'run', extra] = positionals
+  const [word = 'run', ...rest] = positionals
   const command = commands.find(known => known === word)
   if (command === undefined) {
     const meant = nearest(word, commands)
     throw new UsageError(`unknown command ${word}${meant === undefined ? '' : `. Did you mean ${meant}?`}`)
   }
+  const extra = rest[command === 'init' ? 1 : 0]
   if (extra !== undefined) throw new UsageError(`unexpected argument ${extra}`)
-  if (command !== 'schema') return { command, config: values.config }
-  if (values.config !== undefined) throw new UsageError('schema takes no --config')
-  return { command }
+  if (command === 'run' || command === 'check') return { command, config: values.config }
+  if (values.config !== undefined) throw new UsageError(`${command} takes no --config`)
+  return command === 'init' ? { command, folder: rest[0] ?? '.' } : { command }
 }
 
 const parse = (args: readonly string[]) => {

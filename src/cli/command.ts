@@ -4,6 +4,7 @@ import { help, parseArguments, UsageError, usage } from './arguments.ts'
 import { check } from './check.ts'
 import { configured } from './configured.ts'
 import { type ExitCode, exit, type Output } from './exit.ts'
+import { init } from './init.ts'
 import { run } from './run.ts'
 import { schema } from './schema.ts'
 
@@ -24,6 +25,8 @@ export const perform = async (args: readonly string[], output: Output): Promise<
         return exit.ok
       case 'schema':
         return schema(output)
+      case 'init':
+        return await init(parsed.folder, output)
       case 'check':
         return await check(parsed.config, output)
       case 'run': {

@@ -2,6 +2,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Handler } from './handler.ts'
+import { offerOwnPackage } from './own-package.ts'
 import { made, Things } from './thing.ts'
 
 export interface Found {
@@ -22,6 +23,7 @@ const isHandlerFolder = (name: string): boolean => !/^[._]|^node_modules$|^__?te
  * make them), which become one handler of the given name.
  */
 export async function discover(path: string, name: string): Promise<Found> {
+  offerOwnPackage()
   const problems: { file: string; error: unknown }[] = []
   let files: readonly string[] = []
   try {

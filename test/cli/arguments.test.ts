@@ -8,6 +8,8 @@ const cases: readonly (readonly [string, object])[] = [
   ['run --config=x.yaml', { command: 'run', config: 'x.yaml' }],
   ['-c x.yaml check', { command: 'check', config: 'x.yaml' }],
   ['schema', { command: 'schema' }],
+  ['init', { command: 'init', folder: '.' }],
+  ['init x/y', { command: 'init', folder: 'x/y' }],
   ['-h', { command: 'help' }],
   ['check --help', { command: 'help' }],
   ['-v', { command: 'version' }],
@@ -27,6 +29,8 @@ const wrong: Readonly<Record<string, string>> = {
   '-x': "Unknown option '-x'",
   '-c': "Option '-c, --config <value>' argument missing",
   'schema -c x': 'schema takes no --config',
+  'init -c x': 'init takes no --config',
+  'init x y': 'unexpected argument y',
   '--help=yes': "Option '-h, --help' does not take an argument"
 }
 for (const [line, message] of Object.entries(wrong)) {

@@ -58,6 +58,7 @@ t.test('docs/configuration.md has the exit codes, the commands and the usual pla
   t.same(commands, [
     'causeway [run] [-c FILE]',
     'causeway check [-c FILE]',
+    'causeway init [DIR]',
     'causeway schema',
     'causeway --help',
     'causeway --version'

@@ -126,6 +126,17 @@ try {
     const { stdout } = await run(path.join(project, 'node_modules/.bin/causeway'), ['--version'])
     assert.ok(stdout.includes(version), `--version said ${stdout}`)
   })
+  await step('its starter is right: the config, the types, the test, the handler', async () => {
+    const project = path.join(folder, 'project')
+    const starter = path.join(project, 'starter')
+    const causeway = path.join(project, 'node_modules/.bin/causeway')
+    await run(causeway, ['init', 'starter'], { cwd: project })
+    await run(causeway, ['check'], { cwd: starter })
+    await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: starter })
+    await run(path.join(root, 'node_modules/.bin/tsc'), ['-p', starter])
+    const { stdout } = await run(process.execPath, ['--test', '--test-reporter=tap'], { cwd: starter })
+    assert.match(stdout, /# pass 1\n/)
+  })
 } catch (error) {
   console.error(error)
   process.exitCode = 1
