@@ -16,11 +16,8 @@ export function subscribe(call: MethodCall): MessageSource {
   const { request, live, backend, context, run } = call
   const uri = stringParam(request, 'uri')
   if (uri === undefined) return run(request)
-  const remember = async (): Promise<void> => {
-    await context.sessions.update(live, ({ subscriptions }) =>
-      subscriptions.includes(uri) ? {} : { subscriptions: [...subscriptions, uri] }
-    )
-  }
+  const remember = (): Promise<void> =>
+    change(call, subscriptions => (subscriptions.includes(uri) ? subscriptions : [...subscriptions, uri]))
   return later(request.id!, async () => {
     const { subscriptions } = live.record
     if (subscriptions.length >= maxSubscriptions && !subscriptions.includes(uri)) {
@@ -35,14 +32,20 @@ export function unsubscribe(call: MethodCall): MessageSource {
   const { request, live, backend, context, run } = call
   const uri = stringParam(request, 'uri')
   if (uri === undefined) return run(request)
-  const forget = async (): Promise<void> => {
-    await context.sessions.update(live, record => ({
-      subscriptions: record.subscriptions.filter(other => other !== uri)
-    }))
-  }
+  const forget = (): Promise<void> => change(call, subscriptions => subscriptions.filter(other => other !== uri))
   if (backend.scope === 'session') return acting(run(request), forget)
   const others = (): Iterable<Live> => [...context.links.users(live, backend)].filter(user => user !== live)
   return later(request.id!, () => shared(call, uri, () => subscribers(uri, others()) > 0, forget))
+}
+
+/** One change of a session at a time: side by side they would only make each other fail. */
+async function change(
+  { live, context: { sessions, turns } }: MethodCall,
+  to: (subscriptions: readonly string[]) => readonly string[]
+): Promise<void> {
+  await turns.run(`${live.record.id} subscriptions`, () =>
+    sessions.update(live, ({ subscriptions }) => ({ subscriptions: to(subscriptions) }))
+  )
 }
 
 /** With other subscribers the upstream does not hear of it. Checked and done in one turn, for they come and go. */
