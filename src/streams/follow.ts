@@ -85,7 +85,7 @@ export class Follower {
 
   /** From now on messages come past the log: its end is not the stream's. */
   unlog(): void {
-    this.#unlogged ??= { messages: [], ended: false }
+    this.#unlogged ??= { messages: [], some: false, ended: false }
   }
 
   /** A message that is not in the log: written without an id once the log has nothing more before it. */
@@ -145,9 +145,9 @@ export class Follower {
     const unlogged = this.#unlogged
     if (unlogged !== undefined) {
       // What the log does not hand out now can be resumed; what waits beside it cannot.
-      const waiting = unlogged.messages.length > 0
+      unlogged.some ||= unlogged.messages.length > 0
       await this.#passUnlogged(unlogged)
-      over = unlogged.ended && (waiting || !failed)
+      over = unlogged.ended && (unlogged.some || !failed)
     }
     if (finish !== undefined) this.#handOver(finish)
     else if (over) this.stop()?.end()
@@ -205,6 +205,8 @@ export class Follower {
 
 interface Unlogged {
   readonly messages: Uint8Array[]
+  /** Whether there were any: then the last of the stream is among them. */
+  some: boolean
   ended: boolean
 }
 

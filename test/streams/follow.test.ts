@@ -237,6 +237,8 @@ t.test('messages that cannot wait for a log that is gone do not', async t => {
   follower.bypass(text('live'))
   await reader.until(({ texts }) => texts.length === 1)
   t.same(reader.texts, ['live'])
+  follower.bypassEnd()
+  await reader.until(({ ended }) => ended === 'clean')
 })
 
 t.test('when only the end could not be logged, what is in the log is still waited for', async t => {
