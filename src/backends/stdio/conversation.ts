@@ -159,7 +159,7 @@ export class Conversation {
     this.#correlator.fail(this.#ended)
     const members = [...this.#members.values()]
     this.#members.clear()
-    if (!this.#closing) this.#options.crashed(how)
+    if (!this.#closing && this.#server !== undefined) this.#options.crashed(how)
     for (const { ended } of members) ended(this.#ended)
   }
 

@@ -490,6 +490,15 @@ t.test(
   }
 )
 
+t.test('a start that fails is told once', async t => {
+  const backend = stdioBackend([], { args: ['-e', 'process.exit(3)'] })
+  const told: string[] = []
+  t.teardown(facts.notice.subscribe(({ text }) => told.push(text)))
+  await t.rejects(open(backend), { code: 'backend_unavailable' })
+  t.same(told, [`backend "files": "${process.execPath}" exited with code 3`])
+  await backend.close()
+})
+
 t.test('no more processes than allowed run at once', async t => {
   const backend = stdioBackend([], { maxProcesses: 2 })
   const [one] = await Promise.all([open(backend), open(backend)])
