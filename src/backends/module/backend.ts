@@ -8,6 +8,7 @@ import { makeNotification } from '../../protocol/make.ts'
 import type { Message } from '../../protocol/message.ts'
 import { facts } from '../../telemetry/events.ts'
 import type { Backend, OpenOptions } from '../backend.ts'
+import { Health } from '../health.ts'
 import { ModuleLink } from './link.ts'
 import { serverOf } from './server.ts'
 import type { Shared } from './shared.ts'
@@ -60,6 +61,7 @@ export async function createModuleBackend(options: ModuleOptions): Promise<Modul
     warned.add(text)
     facts.notice.publish({ level: 'warn', text, backend: name })
   }
+  const health = new Health(name)
   const links = new Set<ModuleLink>()
   const tell = (message: Message): void => {
     for (const link of links) link.tell(message)
@@ -116,6 +118,7 @@ export async function createModuleBackend(options: ModuleOptions): Promise<Modul
         links.delete(closed)
       )
       links.add(link)
+      health.up()
       return link
     },
     tune() {},

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { createModuleBackend } from '../../../src/backends/module/backend.ts'
 import type { HandlerDefinition } from '../../../src/handlers/define.ts'
+import { type BackendFact, facts } from '../../../src/telemetry/events.ts'
 import { clientOf, connect, notices, serve } from '../../helpers/module-link.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -32,6 +33,15 @@ t.test('R30: capabilities are declared for what exists, and for nothing else', a
   for (const [definition, capabilities] of table) {
     t.strictSame((await resultOf(t, definition)).capabilities, capabilities)
   }
+})
+
+t.test('a module backend is up once it is used (docs/observability.md)', async t => {
+  const told: BackendFact[] = []
+  t.teardown(facts.backend.subscribe(fact => told.push(fact)))
+  await clientOf(t, { tools: [tool('a')] })
+  await clientOf(t, { tools: [tool('a')] })
+  t.ok(told.length > 0)
+  for (const { up } of told) t.equal(up, true)
 })
 
 t.test('R160: the server says of itself what the author set, and nothing else', async t => {
