@@ -4,7 +4,7 @@ import { anonymousAuthenticator } from './auth/anonymous.ts'
 import type { Authenticator } from './auth/principal.ts'
 import type { Backend } from './backends/backend.ts'
 import { HttpBackend } from './backends/http/backend.ts'
-import { createModuleBackend } from './backends/module/backend.ts'
+import { createModuleBackend, type ModuleBackend } from './backends/module/backend.ts'
 import { createSseBackend } from './backends/sse/backend.ts'
 import { createStdioBackend } from './backends/stdio/backend.ts'
 import { forOlderClient } from './bridge/older-client.ts'
@@ -29,6 +29,7 @@ import { restore } from './gateway/restore.ts'
 import type { Route } from './gateway/route.ts'
 import { Turns } from './gateway/turns.ts'
 import { drain } from './generations/shutdown.ts'
+import type { Handler } from './handlers/handler.ts'
 import { createAdmin } from './http/admin.ts'
 import { createServer } from './http/server.ts'
 import { MemoryPresence } from './instances/memory.ts'
@@ -59,6 +60,11 @@ export interface Gateway {
   url(route?: string): string
   /** URL of the admin listener; undefined when it is off or does not listen yet. */
   readonly adminUrl: string | undefined
+  /**
+   * Takes tools, resources and prompts by code, before and after `listen`; they win over what a module backend found, and
+   * its sessions are told. Throws a TypeError for what is no module backend, or runs in a worker.
+   */
+  handler(backend: string): Handler
   /** Once to every session of the route (R34). Resolves to their number. Rejects with GatewayError `path` for an unknown route. */
   broadcast(route: string, notification: Notification): Promise<number>
   /** Drains and ends everything. `deadline`: milliseconds in place of `server.shutdown.deadline`. Idempotent. */
@@ -273,6 +279,11 @@ async function wire(
     get adminUrl() {
       return adminPort === undefined ? undefined : `http://${reachable(config.admin!.host)}:${adminPort}`
     },
+    handler(name) {
+      const handler = (backends.get(name) as Partial<ModuleBackend> | undefined)?.handler
+      if (handler === undefined) throw new TypeError(`there is no module backend "${name}" in this thread`)
+      return handler
+    },
     broadcast: (route, { method, params }) => announce(route, makeNotification(method, params)),
     close(options) {
       closing ??= close(options?.deadline ?? config.server.shutdown.deadline, options?.deadline !== undefined)
@@ -327,7 +338,7 @@ function createBackend(backend: BackendConfig, { server }: Config): Promise<Back
     case 'stdio':
       return createStdioBackend({ ...backend, limits, info: self.info })
     case 'module':
-      return createModuleBackend(backend)
+      return createModuleBackend({ ...backend, limits })
   }
 }
 

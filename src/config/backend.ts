@@ -72,6 +72,10 @@ const module = z
   .strictObject({
     kind: z.literal('module'),
     path: filled.describe('A file or a folder of in-process handlers, relative to this file'),
+    strict: z
+      .boolean('expected true or false')
+      .prefault(false)
+      .describe('Refuse to start when one of its files cannot be served, instead of leaving it out'),
     ...calls
   })
   .describe('In-process handlers')

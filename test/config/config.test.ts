@@ -52,7 +52,7 @@ t.test('every setting has the default of the documentation', async t => {
     logging: { level: 'info', format: 'json' }
   })
   t.strictSame(backends, [
-    { name: 'demo', kind: 'module', path: '/etc/causeway/demo.js', timeout: 60_000, maxTime: 300_000 }
+    { name: 'demo', kind: 'module', path: '/etc/causeway/demo.js', strict: false, timeout: 60_000, maxTime: 300_000 }
   ])
   t.strictSame(
     routes,
@@ -66,7 +66,7 @@ t.test('each kind of backend has its settings, and paths are relative to the fil
   old: { kind: sse, url: "HTTP://old/sse" }
   files: { kind: stdio, command: npx, args: [-y, server], env: { A: b }, cwd: ../data, scope: shared, maxProcesses: 2 }
   tools: { kind: stdio, command: tools }
-  local: { kind: module, path: /opt/handlers }`)
+  local: { kind: module, path: /opt/handlers, strict: true }`)
   const times = { timeout: 60_000, maxTime: 300_000 }
   t.strictSame(backends, [
     {
@@ -100,7 +100,7 @@ t.test('each kind of backend has its settings, and paths are relative to the fil
       maxProcesses: 32,
       ...times
     },
-    { name: 'local', kind: 'module', path: '/opt/handlers', ...times }
+    { name: 'local', kind: 'module', path: '/opt/handlers', strict: true, ...times }
   ])
 })
 

@@ -51,6 +51,8 @@ const typeOf = (schema: Schema): string => {
       return `list of ${typeOf(schema.items!)}`
     case 'object':
       return schema.additionalProperties ? `mapping of ${typeOf(schema.additionalProperties)}` : 'a mapping'
+    case 'boolean':
+      return '`true` or `false`'
     default:
       if (schema.pattern?.includes('ms|s|m|h')) return 'duration'
       return schema.pattern?.includes('KiB') ? 'size' : 'text'
