@@ -219,6 +219,11 @@ export class RawClient {
     return client
   }
 
+  /** Id of the last `request`. */
+  get lastId(): number {
+    return this.#id
+  }
+
   get headers(): Record<string, string | undefined> {
     return {
       ...usual,
