@@ -25,9 +25,9 @@ export function writeAnswer(reply: FastifyReply, answer: Answer, options: ReplyO
     case 'message': {
       if (answer.session !== undefined) reply.header('mcp-session-id', answer.session)
       reply.code(answer.status ?? 200).header('content-type', json)
-      sendBody(reply, isSingle(answer.body) ? parts(answer.body) : batchParts(answer.body))
+      const whole = sendBody(reply, isSingle(answer.body) ? parts(answer.body) : batchParts(answer.body))
       // A reader that takes nothing is cut, and what waits for it let go (E1).
-      if (reply.raw.writableLength > 0) reply.raw.setTimeout(options.stallMs)
+      if (!whole || reply.raw.writableLength > 0) reply.raw.setTimeout(options.stallMs)
       return reply
     }
     case 'stream': {
@@ -43,16 +43,17 @@ const isSingle = (body: Message | readonly Message[]): body is Message => !Array
 /** Larger bodies are written in their parts, not copied into one. */
 const copyBelow = 65_536
 
-function sendBody(reply: FastifyReply, pieces: readonly Buffer[]): void {
+/** Whether all of it is in the socket's hands now. */
+function sendBody(reply: FastifyReply, pieces: readonly Buffer[]): boolean {
   let length = 0
   for (const piece of pieces) length += piece.length
   if (length < copyBelow) {
-    const body = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, length)
-    reply.send(body)
-    return
+    reply.send(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, length))
+    return true
   }
   reply.header('content-length', length)
   reply.send(Readable.from(pieces, { objectMode: false }))
+  return false
 }
 
 function batchParts(messages: readonly Message[]): Buffer[] {

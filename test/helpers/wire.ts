@@ -8,11 +8,14 @@ export interface Wire {
   readonly ended: boolean
   readonly closed: boolean
   write(text: string | Buffer): void
-  /** Waits until what came matches; rejects after `ms`. */
+  /** Waits until what came matches (of much: the end of it); rejects after `ms`. */
   until(what: RegExp | ((wire: Wire) => boolean), ms?: number): Promise<Wire>
   /** Waits until the peer has closed; rejects after `ms`. */
   whole(ms?: number): Promise<Wire>
 }
+
+/** Characters at the end of what came that a pattern is looked for in. */
+const lookedAt = 65_536
 
 /** The test that owns it: the socket is gone at its end. */
 interface Owner {
@@ -58,10 +61,13 @@ export function connect(t: Owner, url: string, options: { readonly allowHalfOpen
     write: data => void socket.write(typeof data === 'string' ? Buffer.from(data, 'latin1') : data),
     async until(what, ms = 5_000) {
       const end = performance.now() + ms
-      const holds = (): boolean => (typeof what === 'function' ? what(wire) : what.test(text))
+      const holds = (): boolean => (typeof what === 'function' ? what(wire) : what.test(text.slice(-lookedAt)))
       while (!holds()) {
         const left = end - performance.now()
-        if (left <= 0) throw new Error(`not seen within ${ms} ms: ${what}; so far ${JSON.stringify(text)}`)
+        if (left <= 0)
+          throw new Error(
+            `not seen within ${ms} ms: ${what}; so far ${text.length}: ${JSON.stringify(text.slice(-500))}`
+          )
         let timer: NodeJS.Timeout | undefined
         await new Promise<void>(resolve => {
           timer = setTimeout(resolve, left)
