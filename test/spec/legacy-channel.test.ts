@@ -168,7 +168,7 @@ t.test(
         `GET ${pathname} HTTP/1.1\r\nHost: ${hostname}:${port}\r\nAccept: text/event-stream\r\n` +
           `Mcp-Session-Id: ${client.session}\r\n\r\n`
       )
-      await wire.until(/\r\n\r\n[^]*\n\n/)
+      await wire.until(/\r\n\r\n.*\n\n/s)
       await opened(client)
       await wire.until(({ closed, text }) => closed || text.endsWith('0\r\n\r\n'))
       t.equal(wire.text.endsWith('0\r\n\r\n'), version === '2025-11-25', version)
