@@ -17,6 +17,17 @@ export interface ElicitOptions {
   readonly strict?: boolean
 }
 
+/** Of a single text. */
+export interface TextField {
+  readonly title?: string
+  readonly description?: string
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly pattern?: string
+  readonly format?: 'email' | 'uri' | 'date' | 'date-time'
+  readonly default?: string
+}
+
 /** `content` is there when the user accepted a form. */
 export type ElicitResult<T> =
   | { readonly action: 'accept'; readonly content: T }
@@ -102,6 +113,13 @@ export interface Context {
     schema: S,
     options?: ElicitOptions
   ) => Promise<ElicitResult<Infer<S>>>
+  /** Asks the user for one text; undefined when the user declines or cancels. Throws as {@link elicit} does. */
+  readonly elicitText: (message: string, field?: TextField) => Promise<string | undefined>
+  /** Asks the user for one of several choices, a list or values with their titles. Otherwise like {@link elicitText}. */
+  readonly elicitChoice: <const Choice extends string>(
+    message: string,
+    choices: readonly Choice[] | Readonly<Record<Choice, string>>
+  ) => Promise<Choice | undefined>
   /**
    * Asks the user to open an address (clients of 2025-11-25 that declared `elicitation.url`). `accept` says that the user
    * agreed, not that it is done; `done()` tells the client when it is.
@@ -114,6 +132,8 @@ export interface Context {
   readonly sample: (options: SampleOptions) => Promise<SampleResult>
   /** The folders that the client works on; none when it cannot tell. */
   readonly roots: () => Promise<readonly Root[]>
+  /** Calls back when the client says that they changed, until the call is over. */
+  readonly onRootsChanged: (listener: () => void) => void
   /** Aborts when the call is cancelled, times out, or its session ends. */
   readonly signal: AbortSignal
   readonly session: Session

@@ -5,6 +5,7 @@ import { type Message, textOf } from '../../protocol/message.ts'
 import { ask, objectOf } from './ask.ts'
 import type { Conversation } from './conversation.ts'
 import { elicit, elicitUrl } from './elicit.ts'
+import { elicitChoice, elicitText } from './elicit-one.ts'
 import { levels } from './levels.ts'
 import type { Running } from './running.ts'
 import { sample } from './sample.ts'
@@ -18,9 +19,13 @@ export function contextOf(conversation: Conversation, running: Running, name: st
     },
     elicit: (message, schema, options) =>
       quiet(elicit(conversation, running, name, message, schema, options)) as Promise<never>,
+    elicitText: (message, field) => quiet(elicitText(conversation, running, name, message, field)),
+    elicitChoice: (message, choices) =>
+      quiet(elicitChoice(conversation, running, name, message, choices)) as Promise<never>,
     elicitUrl: (message, url) => quiet(elicitUrl(conversation, running, message, url)),
     sample: options => quiet(sample(conversation, running, options)),
     roots: () => quiet(roots(conversation, running)),
+    onRootsChanged: listener => running.onRootsChanged(listener),
     get signal() {
       return running.signal
     },

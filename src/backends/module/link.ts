@@ -76,6 +76,9 @@ export class ModuleLink implements Link {
 
   async send(message: Message): Promise<void> {
     if (!this.#open) throw this.#over()
+    if (message.method === 'notifications/roots/list_changed') {
+      for (const running of this.#running) running.rootsChanged()
+    }
     if (message.kind !== 'response' || message.id === undefined) return
     const waiting = this.#conversation.asking.get(message.id)?.asked.get(message.id)
     if (waiting === undefined) return

@@ -42,6 +42,7 @@ export class Running {
   /** While the reader is behind: resolves when it is not. */
   #room: PromiseWithResolvers<void> | undefined
   #waiting = 0
+  #rootsListeners: (() => void)[] | undefined
 
   /** `over` is told when nothing of it runs any more, or nobody wants it. */
   constructor(shared: Shared, request: Message, call: Call, over: (running: Running) => void) {
@@ -118,6 +119,23 @@ export class Running {
     void this.#progress?.flush()
     this.queue.push(request)
     return asked.promise.finally(() => this.asked.delete(id))
+  }
+
+  onRootsChanged(listener: () => void): void {
+    this.#rootsListeners ??= []
+    this.#rootsListeners.push(listener)
+  }
+
+  /** The client says that its roots changed. */
+  rootsChanged(): void {
+    for (const listener of this.#rootsListeners ?? []) {
+      try {
+        listener()
+      } catch (error) {
+        const text = `a handler failed in a listener for roots, in ${this.request.method}`
+        facts.notice.publish({ level: 'error', text, backend: this.#shared.name, error })
+      }
+    }
   }
 
   #failure(id: string, error: unknown): Message {
