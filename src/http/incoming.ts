@@ -12,26 +12,19 @@ export interface Gateway {
 }
 
 export function answerTo(request: FastifyRequest, gateway: Gateway): Promise<Answer> {
-  const incoming: Incoming = {
+  const incoming: IncomingPost & IncomingGet = {
     route: request.route!,
     principal: request.principal!,
     address: request.ip,
     session: header(request, sessionHeader),
     version: header(request, versionHeader),
-    note: request.note
+    note: request.note,
+    body: (request.body as Buffer | undefined) ?? empty,
+    accepts: request.accepts,
+    lastEventId: header(request, lastEventHeader)
   }
-  switch (request.method) {
-    case 'POST':
-      return gateway.post({
-        ...incoming,
-        body: (request.body as Buffer | undefined) ?? empty,
-        accepts: request.accepts
-      })
-    case 'GET':
-      return gateway.get({ ...incoming, lastEventId: header(request, lastEventHeader) })
-    default:
-      return gateway.delete(incoming)
-  }
+  if (request.method === 'POST') return gateway.post(incoming)
+  return request.method === 'GET' ? gateway.get(incoming) : gateway.delete(incoming)
 }
 
 /** Stands once: that was checked. */

@@ -225,6 +225,17 @@ t.test('each request has one line, told when its response is over, with the stat
   t.match(told, [{ http: 'GET', status: 200 }])
 })
 
+t.test('the last answers of a gateway that leaves end their connections (P1)', async t => {
+  const { edge, client, turn } = await held(t, { streams: { sseAfter: '1h' } })
+  const wire = await connect(t, edge.url)
+  wire.write(callOf(client, 'held'))
+  await turn()
+  await edge.gateway.close({ deadline: 20 })
+  await wire.whole()
+  t.match(wire.text, /\r\nconnection: close\r\n/i)
+  t.match(bodyOf(wire.text), { id: 1, error: { code: -32603, data: { reason: 'shutdown' } } })
+})
+
 t.test('nothing is left behind, whatever state the connections were in', async t => {
   const { edge, client } = await held(t, { streams: { sseAfter: '5ms' } })
   for (let i = 0; i < 10; i++) {
