@@ -57,7 +57,7 @@ const server = z.strictObject({
     .strictObject({
       delay: duration({ zero: true })
         .prefault('0s')
-        .describe('Time between not being ready and taking no more connections, for load balancers to notice'),
+        .describe('Time between not being ready and taking no new work, for load balancers to notice'),
       deadline: duration({ zero: true }).prefault('25s').describe('How long calls in flight may still take after that')
     })
     .prefault({})

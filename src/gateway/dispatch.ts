@@ -7,7 +7,7 @@ import { errorMessage, makeResult } from '../protocol/make.ts'
 import { isBatch, line, type Message, read, stringParam, textMeta } from '../protocol/message.ts'
 import { assumedVersion, isModern, isVersion } from '../protocol/version.ts'
 import { type Live, Sessions, sessionHash } from '../sessions/lifecycle.ts'
-import { channelStream, parseEventId } from '../streams/event-id.ts'
+import { type Cursor, channelStream, parseEventId } from '../streams/event-id.ts'
 import { facts } from '../telemetry/events.ts'
 import type { Answer } from './answer.ts'
 import { checkBatch } from './batch.ts'
@@ -41,7 +41,7 @@ export class Dispatch {
     const body = read(incoming.body, this.#context.maxDepth, this.#context.maxBatch)
     if (isBatch(body)) return this.#batch(body.elements, incoming)
     // Calls that go on while the gateway drains may need what the client answers, or be cancelled.
-    if (body.kind === 'request' && this.#context.draining()) throw shuttingDown()
+    if (body.kind === 'request' && this.#context.draining()) throw shuttingDown(body.id)
     noteOf(body, incoming.note)
     refuseModern(body, incoming)
     if (body.method === 'initialize') return this.#initialize(body, incoming)
@@ -59,14 +59,12 @@ export class Dispatch {
     if (incoming.session === undefined) throw noStream()
     const live = await this.#known(incoming)
     this.#check(live, incoming, undefined)
-    if (this.#context.draining()) throw shuttingDown()
-    const { channels, posts } = this.#context
-    if (incoming.lastEventId === undefined) return { kind: 'stream', run: await channels.open(live, undefined) }
-    const cursor = parseEventId(incoming.lastEventId)
-    if (cursor === undefined) throw new GatewayError('cursor', 'no such event was given to this session')
-    if (cursor.stream !== channelStream(live.record.id))
+    const { channels, posts, draining } = this.#context
+    const cursor = cursorOf(incoming)
+    if (cursor !== undefined && cursor.stream !== channelStream(live.record.id))
       return { kind: 'stream', run: await posts.resume(live, cursor) }
-    return { kind: 'stream', run: await channels.open(live, cursor.number) }
+    if (draining()) throw shuttingDown()
+    return { kind: 'stream', run: await channels.open(live, cursor?.number) }
   }
 
   async delete(incoming: Incoming): Promise<Answer> {
@@ -272,8 +270,18 @@ const accepted: Answer = { kind: 'accepted' }
 const noSession = (id: string | undefined): GatewayError =>
   new GatewayError('session', 'the session is unknown or has expired: initialize again', { id })
 
-const shuttingDown = (): GatewayError =>
-  new GatewayError('shutdown', 'the gateway is shutting down', { headers: { 'retry-after': '5', connection: 'close' } })
+const shuttingDown = (id?: string): GatewayError =>
+  new GatewayError('shutdown', 'the gateway is shutting down', {
+    id,
+    headers: { 'retry-after': '5', connection: 'close' }
+  })
+
+function cursorOf({ lastEventId }: IncomingGet): Cursor | undefined {
+  if (lastEventId === undefined) return undefined
+  const cursor = parseEventId(lastEventId)
+  if (cursor === undefined) throw new GatewayError('cursor', 'no such event was given to this session')
+  return cursor
+}
 
 const noStream = (): GatewayError =>
   new GatewayError('http_method', 'a GET opens the stream of a session: Mcp-Session-Id is missing', {

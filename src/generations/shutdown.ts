@@ -1,6 +1,7 @@
 /**
- * The end of a gateway, in order: not ready, no more connections, streams told to come back later, calls in flight until a
- * deadline, then one error each, then whatever is left (decisions: "How a call ends", "Priming event"; P1, LIF-01).
+ * The end of a gateway, in order: not ready, no new work, streams told to come back later, calls in flight until a deadline,
+ * no more connections, one error for each call, then whatever is left (decisions: "How a call ends", "Priming event"; P1,
+ * LIF-01).
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { GatewayError } from '../errors.ts'
@@ -19,7 +20,7 @@ export interface ShutdownParts {
 }
 
 export interface ShutdownTimes {
-  /** Between not being ready and taking no more connections, for load balancers to notice. */
+  /** Between not being ready and taking no new work, for load balancers to notice. */
   readonly delayMs: number
   /** For calls in flight, after that. */
   readonly deadlineMs: number
@@ -37,9 +38,10 @@ export async function drain(parts: ShutdownParts, times: ShutdownTimes, refuseRe
   const { inFlight, channels, server } = parts
   if (times.delayMs > 0) await sleep(times.delayMs)
   refuseRequests()
-  server.stopAccepting()
   channels.drain(() => Math.round(retryMs + Math.random() * spreadMs))
+  // Still listening: a call may need an answer of the client, or the client the rest of its stream.
   await within(times.deadlineMs, inFlight.idle())
+  server.stopAccepting()
   for (const running of inFlight.all()) {
     running.fail(new GatewayError('shutdown', 'the gateway is shutting down', { backend: running.backend.name }))
   }

@@ -28,8 +28,8 @@ export class HttpLink implements Link, Home, Audience {
   /** Closed, or lost by the upstream. */
   #over = false
   #lost = false
-  /** Cancels that are under way while the link is closed. */
-  #telling: Promise<void>[] = []
+  /** Cancels that are under way: the session is not ended before. */
+  #telling: Set<Promise<void>> | undefined
   readonly #closed: (link: HttpLink) => void
 
   /** `firstId`: number of the next request; an upstream session must not see one twice. */
@@ -88,7 +88,7 @@ export class HttpLink implements Link, Home, Audience {
     this.#over = true
     this.#listener.listen(false)
     for (const exchange of [...this.#exchanges]) exchange.queue.cancel('the session was closed')
-    await Promise.all(this.#telling)
+    await Promise.all(this.#telling ?? [])
     if (this.session !== undefined) {
       await this.wire.control('DELETE', this.headers.delete, null, this.#shortly).catch(() => {})
     }
@@ -106,12 +106,12 @@ export class HttpLink implements Link, Home, Audience {
 
   cancelled(id: string, reason: string | undefined): void {
     if (this.#lost) return
-    const told = this.#post(
-      makeNotification('notifications/cancelled', { requestId: Number(id), reason }),
-      this.#shortly
-    )
-    this.#telling.push(told.catch(() => {}))
-    if (!this.#over) this.#telling = []
+    const notice = makeNotification('notifications/cancelled', { requestId: Number(id), reason })
+    const told = this.#post(notice, this.#shortly)
+      .catch(() => {})
+      .finally(() => this.#telling?.delete(told))
+    this.#telling ??= new Set()
+    this.#telling.add(told)
   }
 
   pong(id: string): void {
