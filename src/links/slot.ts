@@ -1,0 +1,145 @@
+/** Where one link stands: the sessions that use it, and the link once it is open; opened again when the upstream lost its side. */
+import type { Backend, Link } from '../backends/backend.ts'
+import { GatewayError } from '../errors.ts'
+import type { Message } from '../protocol/message.ts'
+import type { Live, Sessions } from '../sessions/lifecycle.ts'
+import type { Client, LinkState } from '../sessions/session.ts'
+import { facts } from '../telemetry/events.ts'
+
+export interface LinksOptions {
+  readonly sessions: Pick<Sessions, 'update'>
+  /** Who the gateway is towards shared backends. */
+  readonly self: Client
+  /** Messages that belong to no exchange. `users`: the sessions of the link. */
+  readonly receive: (message: Message, link: Link, backend: Backend, users: ReadonlySet<Live>) => void
+  /** The upstream lost its side of a link. */
+  readonly lost: (link: Link, users: ReadonlySet<Live>) => void
+  /** A link was opened again after that: what was set before is set again. Never rejects. */
+  readonly reopened: (link: Link, backend: Backend, users: ReadonlySet<Live>) => Promise<void>
+}
+
+export class Slot {
+  readonly backend: Backend
+  readonly users = new Set<Live>()
+  readonly #options: LinksOptions
+  readonly #listeners = new Set<Live>()
+  #link: Link | undefined
+  #opening: Promise<Link> | undefined
+  #abort: AbortController | undefined
+  /** The upstream lost its side, and with it this state: the next opening restores. */
+  #lost: { readonly state: LinkState | undefined } | undefined
+
+  constructor(backend: Backend, options: LinksOptions) {
+    this.backend = backend
+    this.#options = options
+  }
+
+  /** The link when it is open. */
+  get link(): Link | undefined {
+    return this.#link
+  }
+
+  /** The link, opened for this user when it is not. Rejects with the GatewayError of the opening; the next call tries again. */
+  async get(live: Live): Promise<Link> {
+    if (this.#link !== undefined) return this.#link
+    this.#opening ??= this.#open(live).finally(() => {
+      this.#opening = undefined
+      this.#abort = undefined
+    })
+    return this.#opening
+  }
+
+  /** Whether this user waits for what belongs to no exchange. */
+  listen(live: Live, on: boolean): void {
+    const before = this.#listeners.size
+    if (on) this.#listeners.add(live)
+    else this.#listeners.delete(live)
+    const after = this.#listeners.size
+    if ((before === 0) !== (after === 0)) this.#link?.listen(after > 0)
+  }
+
+  /** After the last one the link is closed, or its opening given up. */
+  async leave(live: Live): Promise<void> {
+    this.users.delete(live)
+    this.listen(live, false)
+    if (this.users.size > 0) return
+    this.#abort?.abort(sessionOver())
+    await this.#link?.close()
+  }
+
+  async #open(live: Live): Promise<Link> {
+    const { backend, users } = this
+    const { receive, reopened, self } = this.#options
+    const lost = this.#lost
+    const shared = backend.scope === 'shared'
+    const known = shared ? undefined : live.record.links[backend.identity]
+    // Unlike the state that was lost, it is what another instance opened since.
+    const state = lost === undefined || known !== lost.state ? known : undefined
+    this.#abort = new AbortController()
+    const early: Message[] = []
+    let link: Link | undefined
+    let over: Error | undefined
+    link = await backend.open({
+      principal: { key: live.record.principal },
+      client: shared ? self : live.record.client,
+      ...(state === undefined ? {} : { state }),
+      signal: this.#abort.signal,
+      receive: message => {
+        if (link === undefined) early.push(message)
+        else receive(message, link, backend, users)
+      },
+      ended: reason => {
+        over = reason
+        if (link !== undefined) this.#lose(link, reason)
+      }
+    })
+    if (over !== undefined) throw this.#lostAtOnce(link, over)
+    for (const message of early) receive(message, link, backend, users)
+    if (users.size > 0 && !shared) await this.#remember(live, link)
+    if (users.size > 0 && lost !== undefined && state === undefined) await reopened(link, backend, users)
+    if (users.size === 0) {
+      await link.close()
+      throw sessionOver()
+    }
+    if (over !== undefined) throw this.#lostAtOnce(link, over)
+    this.#lost = undefined
+    this.#link = link
+    if (this.#listeners.size > 0) link.listen(true)
+    return link
+  }
+
+  /** What another instance needs to reopen it goes into the session's record. */
+  async #remember(live: Live, { state }: Link): Promise<void> {
+    const { identity, name } = this.backend
+    if (state === undefined || live.record.links[identity] === state) return
+    try {
+      await this.#options.sessions.update(live, record => ({ links: { ...record.links, [identity]: state } }))
+    } catch (error) {
+      facts.notice.publish({ level: 'warn', text: 'a link could not be noted for others', backend: name, error })
+    }
+  }
+
+  /** It ended before it could be used. */
+  #lostAtOnce(link: Link, cause: Error): GatewayError {
+    const { name } = this.backend
+    this.#lost = { state: link.state }
+    return new GatewayError('backend_broke', `backend "${name}" broke off`, { backend: name, cause })
+  }
+
+  #lose(link: Link, error: Error): void {
+    const { backend, users } = this
+    this.#lost = { state: link.state }
+    this.#options.lost(link, users)
+    if (this.#link !== link) return
+    this.#link = undefined
+    facts.notice.publish({ level: 'info', text: 'the backend lost a session', backend: backend.name, error })
+    // Who subscribed waits for news without a call that would open it again. One try: the next is that call.
+    const [subscriber] = [...users].filter(({ record }) => record.subscriptions.length > 0)
+    if (subscriber === undefined) return
+    setImmediate(() => {
+      if (users.has(subscriber)) this.get(subscriber).catch(() => {})
+    })
+  }
+}
+
+export const sessionOver = (): GatewayError => new GatewayError('session', 'the session is over')
