@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { GatewayError } from '../errors.ts'
 import { facts } from '../telemetry/events.ts'
+import { answer } from './answer.ts'
 import type { Caps, SessionId, SessionRecord, SessionStore } from './session.ts'
 
 /** What this instance knows of a session that it has seen. */
@@ -188,14 +189,6 @@ export class Sessions {
     this.#ended++
     this.#live.delete(live.record.id)
     for (const listener of this.#listeners) listener(live, reason)
-  }
-}
-
-async function answer<T>(asked: Promise<T>): Promise<T> {
-  try {
-    return await asked
-  } catch (cause) {
-    throw new GatewayError('store', 'the session store does not answer', { cause, headers: { 'retry-after': '5' } })
   }
 }
 

@@ -4,7 +4,9 @@
  */
 import { eventId } from './event-id.ts'
 import type { Reader } from './reader.ts'
+import { Retry } from './retry.ts'
 import type { StreamKey, StreamLog, Unwatch } from './stream-log.ts'
+import { Unlogged } from './unlogged.ts'
 
 /** An object, so that one can serve for as long as its stream does. */
 export interface FollowOptions {
@@ -16,10 +18,6 @@ export interface FollowOptions {
 
 /** Entries read from the log at a time. */
 const chunk = 64
-
-/** A log that does not answer is asked again after this many milliseconds, twice as many the next time, up to the most. */
-const firstRetryMs = 100
-const longestRetryMs = 5_000
 
 export class Follower {
   readonly #log: StreamLog
@@ -35,8 +33,8 @@ export class Follower {
   #unlogged: Unlogged | undefined
   #room: PromiseWithResolvers<void> | undefined
   #finish: ((reader: Reader) => void) | undefined
-  #retry: NodeJS.Timeout | undefined
-  #retryMs = firstRetryMs
+  /** While the log does not answer. */
+  #retry: Retry | undefined
 
   constructor(log: StreamLog, key: StreamKey, after: number, reader: Reader, options: FollowOptions = {}) {
     this.#log = log
@@ -59,8 +57,7 @@ export class Follower {
     this.#reader = undefined
     this.#unlogged = undefined
     this.#finish = undefined
-    clearTimeout(this.#retry)
-    this.#retry = undefined
+    this.#forgetRetry()
     this.#makeRoom()
     void this.#unwatch?.().catch(ignore)
     this.#unwatch = undefined
@@ -85,27 +82,27 @@ export class Follower {
 
   /** From now on messages come past the log: its end is not the stream's. */
   unlog(): void {
-    this.#unlogged ??= { messages: [], some: false, ended: false }
+    this.#unlogged ??= new Unlogged()
   }
 
   /** A message that is not in the log: written without an id once the log has nothing more before it. */
   bypass(data: Uint8Array): void {
     if (this.#reader === undefined) return
-    this.#unlogged?.messages.push(data)
+    this.#unlogged?.push(data)
     this.wake()
   }
 
   /** The exchange is over: nothing follows what it logged and what went past the log. */
   bypassEnd(): void {
     this.#attended = false
-    if (this.#unlogged !== undefined) this.#unlogged.ended = true
+    this.#unlogged?.end()
     this.wake()
   }
 
   /** A promise while the reader is `limit` entries or more behind `last`; it resolves when it may have caught up or is gone. */
   behind(last: number, limit: number): Promise<void> | undefined {
     if (this.#reader === undefined) return undefined
-    if (last - this.#after + (this.#unlogged?.messages.length ?? 0) < limit) return undefined
+    if (last - this.#after + (this.#unlogged?.length ?? 0) < limit) return undefined
     this.#room ??= Promise.withResolvers()
     return this.#room.promise
   }
@@ -138,17 +135,11 @@ export class Follower {
     let failed = false
     try {
       over = await this.#passLogged()
-      this.#retryMs = firstRetryMs
+      if (this.#unwatch !== undefined) this.#forgetRetry()
     } catch {
       failed = true
     }
-    const unlogged = this.#unlogged
-    if (unlogged !== undefined) {
-      // What the log does not hand out now can be resumed; what waits beside it cannot.
-      unlogged.some ||= unlogged.messages.length > 0
-      await this.#passUnlogged(unlogged)
-      over = unlogged.ended && (unlogged.some || !failed)
-    }
+    if (this.#unlogged !== undefined) over = await this.#unlogged.pass(() => this.#reader, failed)
     if (finish !== undefined) this.#handOver(finish)
     else if (over) this.stop()?.end()
     else if (failed) this.#again()
@@ -171,15 +162,6 @@ export class Follower {
     }
   }
 
-  async #passUnlogged(unlogged: Unlogged): Promise<void> {
-    for (;;) {
-      const data = unlogged.messages.shift()
-      if (data === undefined) return
-      const room = this.#reader?.push(undefined, data)
-      if (room !== undefined) await room
-    }
-  }
-
   #handOver(last: (reader: Reader) => void): void {
     const reader = this.stop()
     if (reader !== undefined) last(reader)
@@ -190,24 +172,20 @@ export class Follower {
     this.#room = undefined
   }
 
+  #forgetRetry(): void {
+    this.#retry?.stop()
+    this.#retry = undefined
+  }
+
   /** Asks the log again later. */
   #again(): void {
-    if (this.#reader === undefined || this.#retry !== undefined) return
-    this.#retry = setTimeout(() => {
-      this.#retry = undefined
+    if (this.#reader === undefined) return
+    this.#retry ??= new Retry()
+    this.#retry.later(() => {
       if (this.#unwatch === undefined) void this.#watch()
       this.wake()
-    }, this.#retryMs)
-    this.#retry.unref()
-    this.#retryMs = Math.min(2 * this.#retryMs, longestRetryMs)
+    })
   }
-}
-
-interface Unlogged {
-  readonly messages: Uint8Array[]
-  /** Whether there were any: then the last of the stream is among them. */
-  some: boolean
-  ended: boolean
 }
 
 const ignore = (): void => {}
