@@ -4,7 +4,7 @@ import type { FastifyReply, onSendHookHandler } from 'fastify'
 import { type ErrorCode, GatewayError, toGatewayError } from '../errors.ts'
 import type { Answer } from '../gateway/answer.ts'
 import { errorMessage } from '../protocol/make.ts'
-import { bytes, type Message, parts } from '../protocol/message.ts'
+import { byteLength, bytes, type Message, parts } from '../protocol/message.ts'
 import { facts } from '../telemetry/events.ts'
 import { openSse, type SseOptions } from './sse-reply.ts'
 
@@ -25,7 +25,7 @@ export function writeAnswer(reply: FastifyReply, answer: Answer, options: ReplyO
     case 'message': {
       if (answer.session !== undefined) reply.header('mcp-session-id', answer.session)
       reply.code(answer.status ?? 200).header('content-type', json)
-      const whole = sendBody(reply, isSingle(answer.body) ? parts(answer.body) : batchParts(answer.body))
+      const whole = isSingle(answer.body) ? sendMessage(reply, answer.body) : sendBody(reply, batchParts(answer.body))
       // A reader that takes nothing is cut, and what waits for it let go (E1).
       if (!whole || reply.raw.writableLength > 0) reply.raw.setTimeout(options.stallMs)
       return reply
@@ -44,6 +44,13 @@ const isSingle = (body: Message | readonly Message[]): body is Message => !Array
 const copyBelow = 65_536
 
 /** Whether all of it is in the socket's hands now. */
+function sendMessage(reply: FastifyReply, message: Message): boolean {
+  if (byteLength(message) >= copyBelow) return sendBody(reply, parts(message))
+  reply.send(bytes(message))
+  return true
+}
+
+/** Whether all of it is in the socket's hands now. */
 function sendBody(reply: FastifyReply, pieces: readonly Buffer[]): boolean {
   let length = 0
   for (const piece of pieces) length += piece.length
@@ -52,8 +59,18 @@ function sendBody(reply: FastifyReply, pieces: readonly Buffer[]): boolean {
     return true
   }
   reply.header('content-length', length)
-  reply.send(Readable.from(pieces, { objectMode: false }))
+  reply.send(inPieces(pieces))
   return false
+}
+
+/** Readable.from makes a promise and a turn of the loop of each piece. */
+function inPieces(pieces: readonly Buffer[]): Readable {
+  return new Readable({
+    read() {
+      for (const piece of pieces) this.push(piece)
+      this.push(null)
+    }
+  })
 }
 
 function batchParts(messages: readonly Message[]): Buffer[] {

@@ -27,18 +27,31 @@ export class Operations {
   readonly #options: OperationsOptions
   readonly #names = new Names()
   readonly #series = new Map<string, Series>()
+  /** The last success and its series: calls come in runs of the same, and the key of a series is a long string. */
+  #last: (Operation & { readonly series: Series }) | undefined
 
   constructor(options: OperationsOptions) {
     this.#options = options
   }
 
-  record({ method: given, name: asked, backend, extra, error }: Operation, ms: number): void {
+  record(operation: Operation, ms: number): void {
+    const last = this.#last
+    if (last !== undefined && isSame(last, operation)) {
+      last.series.observe(ms)
+      return
+    }
+    const series = this.#seriesOf(operation)
+    series.observe(ms)
+    if (operation.error === undefined) this.#last = { ...operation, series }
+  }
+
+  #seriesOf({ method: given, name: asked, backend, extra, error }: Operation): Series {
     const method = methodLabel(given)
     const named = asked !== undefined && (method === 'tools/call' || method === 'prompts/get')
     const name = named ? this.#names.label(backend ?? '', asked, error === undefined) : undefined
     const failure = error === undefined ? undefined : errorLabels(error)
     const type = failure?.ofTheClient && this.#options.forgiving ? undefined : failure?.type
-    this.#find(method, name, extra, type, failure?.code).observe(ms)
+    return this.#find(method, name, extra, type, failure?.code)
   }
 
   #find(
@@ -69,3 +82,6 @@ export class Operations {
     return series
   }
 }
+
+const isSame = (a: Operation, b: Operation): boolean =>
+  a.method === b.method && a.name === b.name && a.backend === b.backend && a.extra === b.extra && a.error === b.error
