@@ -71,6 +71,13 @@ export class TestClient {
     return this.request('tools/call', { name, arguments: args, _meta }, options.signal)
   }
 
+  /** Runs a tool as a task and waits for its result. `ttl` in milliseconds. */
+  async callTask(name: string, args: Meta = {}, options: CallOptions & { ttl?: number } = {}): Promise<CallResult> {
+    const { ttl, meta: _meta, signal } = options
+    const { task } = await this.request('tools/call', { name, arguments: args, _meta, task: { ttl } })
+    return this.request('tasks/result', { taskId: task.taskId }, signal)
+  }
+
   async readResource(uri: string): Promise<readonly ResourceContents[]> {
     return (await this.request<{ contents: ResourceContents[] }>('resources/read', { uri })).contents
   }

@@ -85,10 +85,15 @@ export class ModuleClient {
 
 export const saidOf = (message: Message): Said => JSON.parse(bytes(message).toString()) as Said
 
-export async function connect(t: Test, backend: ModuleBackend, options: ClientOptions = {}): Promise<ModuleClient> {
+export async function connect(
+  t: Test,
+  backend: ModuleBackend,
+  options: ClientOptions = {},
+  principal = anonymous.key
+): Promise<ModuleClient> {
   const received: Said[] = []
   const link = await backend.open({
-    principal: anonymous,
+    principal: { key: principal },
     client: {
       version: options.version ?? '2025-11-25',
       capabilities: JSON.stringify(options.capabilities ?? {}),

@@ -10,7 +10,7 @@ export const ask = (
   params?: unknown
 ): Promise<unknown> => {
   const id = conversation.nextId()
-  conversation.asking.set(id, running)
+  conversation.asking.set(id, { running, id })
   return running.ask(id, makeRequest(id, method, params)).finally(() => conversation.asking.delete(id))
 }
 

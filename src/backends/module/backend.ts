@@ -100,6 +100,7 @@ export async function createModuleBackend(options: ModuleOptions): Promise<Modul
     logging: first(definitions, 'logging') ?? 'warning',
     pageSize: first(definitions, 'pageSize') ?? defaultPageSize,
     maxBytes: options.limits?.upstream ?? defaultMaxBytes,
+    tasks: new Map(),
     complete: first(definitions, 'complete'),
     updated,
     broadcast: tell,
@@ -114,8 +115,11 @@ export async function createModuleBackend(options: ModuleOptions): Promise<Modul
     scope: 'session',
     handler: own,
     async open(options: OpenOptions) {
-      const link = new ModuleLink(shared, serverOf(shared, info, options.client.version), options, closed =>
-        links.delete(closed)
+      const link = new ModuleLink(
+        shared,
+        serverOf(shared, info, options.client.version, options.principal),
+        options,
+        closed => links.delete(closed)
       )
       links.add(link)
       health.up()

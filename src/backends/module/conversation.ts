@@ -7,6 +7,7 @@ import type { Client } from '../../sessions/session.ts'
 import { atLeast } from './levels.ts'
 import type { Running } from './running.ts'
 import type { Shared } from './shared.ts'
+import type { Tasks } from './tasks.ts'
 
 /** Subscriptions that one link may hold. */
 export const maxSubscriptions = 1_000
@@ -16,8 +17,10 @@ export class Conversation {
   readonly client: ClientFacts
   readonly session: Session
   readonly subscriptions = new Set<string>()
-  /** The call that asked, by the id of its request. */
-  readonly asking = new Map<string, Running>()
+  /** Who asked, by the id that the client knows, and the id that the call has for it. */
+  readonly asking = new Map<string, { readonly running: Running; readonly id: string }>()
+  /** Undefined: this client cannot have any. */
+  tasks: Tasks | undefined
   readonly #shared: Shared
   readonly #receive: (message: Message) => void
   #level: LogLevel | false

@@ -4,6 +4,7 @@ import { makeNotification } from '../../protocol/make.ts'
 import { type Message, value } from '../../protocol/message.ts'
 import type { Place } from '../../streams/stream-log.ts'
 import type { Call, Exchange, Link, OpenOptions, Server } from '../backend.ts'
+import { objectOf } from './ask.ts'
 import { complete } from './complete.ts'
 import { Conversation } from './conversation.ts'
 import { isLevel } from './levels.ts'
@@ -12,6 +13,7 @@ import { getPrompt, listPrompts } from './prompts.ts'
 import { listResources, listTemplates, readResource, subscribe, unsubscribe } from './resources.ts'
 import { Running } from './running.ts'
 import type { Shared } from './shared.ts'
+import { cancelTask, getTask, listTasks, Tasks, taskResult } from './tasks.ts'
 import { callTool, listTools } from './tools.ts'
 
 type Method = (conversation: Conversation, params: Params, running: Running) => unknown
@@ -35,7 +37,11 @@ const methods: Readonly<Record<string, readonly [string | undefined, Method]>> =
   'prompts/list': ['prompts', listPrompts],
   'prompts/get': ['prompts', getPrompt],
   'completion/complete': ['completions', complete],
-  'logging/setLevel': ['logging', setLevel]
+  'logging/setLevel': ['logging', setLevel],
+  'tasks/get': ['tasks', getTask],
+  'tasks/result': ['tasks', taskResult],
+  'tasks/list': ['tasks.list', listTasks],
+  'tasks/cancel': ['tasks', cancelTask]
 }
 
 /** One client's conversation with the handlers of a backend: the server side of a legacy session, in process. */
@@ -56,6 +62,9 @@ export class ModuleLink implements Link {
     this.#conversation = new Conversation(shared, options.client, message => {
       if (this.#open) options.receive(message)
     })
+    if ('tasks' in server.capabilities) {
+      this.#conversation.tasks = new Tasks(shared, this.#conversation, this.#running, options.principal)
+    }
   }
 
   exchange(request: Message, call: Call): Exchange {
@@ -80,7 +89,8 @@ export class ModuleLink implements Link {
       for (const running of this.#running) running.rootsChanged()
     }
     if (message.kind !== 'response' || message.id === undefined) return
-    const waiting = this.#conversation.asking.get(message.id)?.asked.get(message.id)
+    const asking = this.#conversation.asking.get(message.id)
+    const waiting = asking?.running.asked.get(asking.id)
     if (waiting === undefined) return
     const { result, error } = value(message) as { result?: unknown; error?: Partial<ClientError> }
     if (error === undefined) waiting.resolve(result)
@@ -93,6 +103,7 @@ export class ModuleLink implements Link {
     if (!this.#open) return
     this.#open = false
     for (const running of this.#running) running.queue.cancel('The session is over.')
+    this.#conversation.tasks?.close()
     this.#closed(this)
   }
 
@@ -116,13 +127,19 @@ export class ModuleLink implements Link {
     }
   }
 
+  #has(capability: string): boolean {
+    const { capabilities } = this.server
+    if (capability === 'tasks.list') return objectOf(capabilities.tasks)?.list !== undefined
+    return capability in capabilities
+  }
+
   #over(id?: string): GatewayError {
     return new GatewayError('backend_unavailable', 'The conversation is over.', { id, backend: this.#shared.name })
   }
 
   #answer(request: Message, running: Running): unknown {
     const [capability, method] = (Object.hasOwn(methods, request.method!) && methods[request.method!]) || []
-    if (method === undefined || (capability !== undefined && !(capability in this.server.capabilities))) {
+    if (method === undefined || (capability !== undefined && !this.#has(capability))) {
       throw new ProtocolError(-32601, `Method not found: ${request.method}`)
     }
     const { params } = value(request) as { params?: Params }

@@ -1,17 +1,16 @@
 import { GatewayError } from '../../errors.ts'
 import { ClientError, isProtocolError } from '../../handlers/errors.ts'
 import { makeError, makeNotification, makeResult } from '../../protocol/make.ts'
-import { type Message, readMessage } from '../../protocol/message.ts'
+import type { Message } from '../../protocol/message.ts'
 import { facts } from '../../telemetry/events.ts'
 import type { Call } from '../backend.ts'
 import { Queue } from '../queue.ts'
 import { Progress } from './progress.ts'
+import { errorMessage, Json, resultMessage } from './response.ts'
 import type { Shared } from './shared.ts'
 
 /** Messages that a call may have waiting for a slow reader; what it says beyond them is dropped. */
 const maxWaiting = 1_000
-/** Nesting of an answer. */
-const maxDepth = 1_000
 
 /** A request of the handler that waits for the client. */
 export interface Asked {
@@ -19,12 +18,14 @@ export interface Asked {
   reject(error: Error): void
 }
 
-/** A result that is JSON text already. */
-export class Json {
-  readonly text: string
-  constructor(text: string) {
-    this.text = text
-  }
+/** Who a call belongs to when it outlives its exchange: its task. */
+export interface Follower {
+  /** What the handler told with its progress. */
+  said(message: string): void
+  /** Nobody waits any more for the answer to this request of the handler. */
+  answered(id: string): void
+  /** The handler is done without waiting for the answer. */
+  withdrawn(id: string): void
 }
 
 /** One request being answered: its exchange, what it told and what it asked. Shared with no other call. */
@@ -34,6 +35,7 @@ export class Running {
   readonly call: Call
   /** By id. */
   readonly asked = new Map<string, Asked>()
+  follower: Follower | undefined
   readonly #shared: Shared
   readonly #over: (running: Running) => void
   #progress: Progress | undefined
@@ -102,6 +104,7 @@ export class Running {
 
   progress(progress: number, total: number | undefined, message: string | undefined): Promise<void> {
     if (this.queue.over) return settled
+    if (message !== undefined) this.follower?.said(String(message))
     this.#progress ??= new Progress(this.request, message => this.say(message))
     if (!this.#progress.wanted) return settled
     if (!this.#progress.tell(progress, total, message)) {
@@ -118,7 +121,10 @@ export class Running {
     this.asked.set(id, asked)
     void this.#progress?.flush()
     this.queue.push(request)
-    return asked.promise.finally(() => this.asked.delete(id))
+    return asked.promise.finally(() => {
+      this.asked.delete(id)
+      this.follower?.answered(id)
+    })
   }
 
   onRootsChanged(listener: () => void): void {
@@ -150,7 +156,9 @@ export class Running {
   #withdraw(): void {
     for (const [id, asked] of this.asked) {
       const params = { requestId: JSON.parse(id), reason: 'The call is over.' }
-      this.queue.push(makeNotification('notifications/cancelled', params))
+      if (this.follower === undefined) this.queue.push(makeNotification('notifications/cancelled', params))
+      else this.follower.withdrawn(id)
+      this.asked.delete(id)
       asked.reject(new Error('The call is over.'))
     }
   }
@@ -178,16 +186,3 @@ export class Running {
 }
 
 const settled = Promise.resolve()
-
-const resultMessage = (id: string, { text }: Json): Message =>
-  readMessage(Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":${text}}`), maxDepth)
-
-/** `data` may be something that JSON cannot say. */
-function errorMessage(id: string, { code, message, data }: { code: number; message: string; data: unknown }): Message {
-  const known = Number.isInteger(code) ? code : -32603
-  try {
-    return makeError(id, known, message, data)
-  } catch {
-    return makeError(id, known, message)
-  }
-}

@@ -1,10 +1,13 @@
+import { anonymous, type Principal } from '../../auth/principal.ts'
+import type { Tool } from '../../handlers/catalog.ts'
 import type { HandlerDefinition } from '../../handlers/definition.ts'
 import { listedIcons, text } from '../../handlers/listed.ts'
+import { hasTasks } from '../../protocol/version.ts'
 import type { Server } from '../backend.ts'
 import type { Shared } from './shared.ts'
 
 /** What `initialize` answers a client of this version: a capability for whatever exists, and for nothing else (R30). */
-export function serverOf(shared: Shared, info: HandlerDefinition, version: string): Server {
+export function serverOf(shared: Shared, info: HandlerDefinition, version: string, principal: Principal): Server {
   const { catalog } = shared
   const { tools, resources, templates, prompts } = catalog
   const completes =
@@ -15,6 +18,7 @@ export function serverOf(shared: Shared, info: HandlerDefinition, version: strin
     ...(completes ? { completions: {} } : {}),
     ...(prompts.size === 0 ? {} : { prompts: { listChanged: true } }),
     ...(resources.size + templates.size === 0 ? {} : { resources: { subscribe: true, listChanged: true } }),
+    ...(hasTasks(version) && [...tools.values()].some(supportsTasks) ? { tasks: tasksFor(principal) } : {}),
     ...(tools.size === 0 ? {} : { tools: { listChanged: true } })
   }
   const result = {
@@ -32,3 +36,13 @@ export function serverOf(shared: Shared, info: HandlerDefinition, version: strin
   }
   return { version, capabilities, result: JSON.stringify(result) }
 }
+
+const supportsTasks = ({ definition: { execution } }: Tool): boolean =>
+  execution?.taskSupport === 'optional' || execution?.taskSupport === 'required'
+
+/** Who cannot be told from others gets no list (basic/utilities/tasks, "Task Isolation and Access Control"; R120). */
+const tasksFor = ({ key }: Principal): Readonly<Record<string, unknown>> => ({
+  ...(key === anonymous.key ? {} : { list: {} }),
+  cancel: {},
+  requests: { tools: { call: {} } }
+})

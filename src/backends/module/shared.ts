@@ -12,6 +12,8 @@ export interface Shared {
   readonly pageSize: number
   /** Of one answer. */
   readonly maxBytes: number
+  /** How many tasks each owner has: a principal, or where that is nobody, a session. */
+  readonly tasks: Map<unknown, number>
   readonly complete: HandlerDefinition['complete']
   /** Tells the links that subscribed to it. */
   updated(uri: string): void

@@ -6,7 +6,9 @@ import { contextOf } from './context.ts'
 import type { Conversation } from './conversation.ts'
 import { page } from './page.ts'
 import { argumentsOf, type Params, stringOf } from './params.ts'
-import { Json, type Running } from './running.ts'
+import { Json } from './response.ts'
+import type { Running } from './running.ts'
+import { isTask } from './tasks.ts'
 
 export function listTools(conversation: Conversation, params: Params): unknown {
   const tools = [...conversation.catalog.tools.values()]
@@ -20,11 +22,18 @@ export function listTools(conversation: Conversation, params: Params): unknown {
 }
 
 /** server/tools, "Error Handling": an unknown tool is a protocol error; bad arguments and failures are results a model can mend. */
-export async function callTool(conversation: Conversation, params: Params, running: Running): Promise<unknown> {
+export function callTool(conversation: Conversation, params: Params, running: Running): unknown {
   const name = stringOf(params, 'name')
   const tool = conversation.catalog.tools.get(name)
   if (tool === undefined) throw new ProtocolError(-32602, `Unknown tool: ${name}`)
   const given = argumentsOf(params)
+  const { tasks } = conversation
+  if (tasks === undefined || !isTask(tool.definition, params.task)) return run(conversation, tool, given, running)
+  return tasks.create(params.task, running, task => run(conversation, tool, given, task))
+}
+
+async function run(conversation: Conversation, tool: Tool, given: Params, running: Running): Promise<unknown> {
+  const { name } = tool.definition
   try {
     const checked = await tool.input?.check(given)
     if (checked?.ok === false) return failed(`Invalid arguments for tool ${name}:\n- ${checked.problems.join('\n- ')}`)

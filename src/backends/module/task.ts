@@ -1,0 +1,200 @@
+/** One task (basic/utilities/tasks, "Task Status Lifecycle"): a call whose client comes back for what became of it. */
+import { randomUUID } from 'node:crypto'
+import type { GatewayError } from '../../errors.ts'
+import { ProtocolError } from '../../handlers/errors.ts'
+import { withId } from '../../protocol/edit.ts'
+import { makeNotification } from '../../protocol/make.ts'
+import { type Message, value } from '../../protocol/message.ts'
+import type { Conversation } from './conversation.ts'
+import { related, relatedMeta } from './related.ts'
+import { Json } from './response.ts'
+import type { Follower, Running } from './running.ts'
+
+export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
+
+/** Milliseconds after which a client that polls may ask again. */
+const pollInterval = 1_000
+/** Of a text that tells why a task failed. */
+const maxReason = 500
+
+/** A request of the handler, and how it went out: `id` is what the client knows it by on the stream of this reader. */
+interface Ask {
+  readonly request: Message
+  sent: { readonly id: string; readonly reader: Running } | undefined
+}
+
+export class Task implements Follower {
+  readonly id = randomUUID()
+  /** Milliseconds from its creation. */
+  readonly ttl: number
+  readonly expires: number
+  /** Whether somebody got its result. */
+  fetched = false
+  readonly #conversation: Conversation
+  readonly #running: Running
+  readonly #created = new Date().toISOString()
+  #updated = this.#created
+  #status: TaskStatus = 'working'
+  #message: string | undefined
+  readonly #asks = new Map<string, Ask>()
+  /** Open `tasks/result` requests. */
+  readonly #readers = new Set<Running>()
+  readonly #over = Promise.withResolvers<void>()
+  #outcome: Json | ProtocolError | undefined
+
+  /** `running`: the call, its queue read by nobody else. */
+  constructor(conversation: Conversation, running: Running, ttl: number) {
+    this.#conversation = conversation
+    this.#running = running
+    this.ttl = ttl
+    this.expires = Date.now() + ttl
+    running.follower = this
+  }
+
+  get isOver(): boolean {
+    return this.#status === 'completed' || this.#status === 'failed' || this.#status === 'cancelled'
+  }
+
+  /** Bytes that are kept for whoever asks for the result. */
+  get size(): number {
+    return this.#outcome instanceof Json ? this.#outcome.text.length : 0
+  }
+
+  /** As the protocol tells it. */
+  get listed(): Readonly<Record<string, unknown>> {
+    return {
+      taskId: this.id,
+      status: this.#status,
+      ...(this.#message === undefined ? {} : { statusMessage: this.#message }),
+      createdAt: this.#created,
+      lastUpdatedAt: this.#updated,
+      ttl: this.ttl,
+      pollInterval
+    }
+  }
+
+  /** Follows the call to its end. Never rejects. `room`: whether a result of so many bytes may be kept. */
+  async follow(room: (bytes: number) => boolean): Promise<void> {
+    try {
+      for await (const message of this.#running.queue) {
+        if (message.kind === 'response') this.#respond(message, room)
+        else if (message.kind === 'request') this.#ask(message)
+        else this.#conversation.tell(related(message, this.id))
+      }
+    } catch (error) {
+      const { rpcCode, message, data } = error as GatewayError
+      this.#end('failed', new ProtocolError(rpcCode, message, data), message)
+    }
+    // Cancelled from outside: the session is over.
+    this.#end('cancelled', cancelled())
+  }
+
+  /** Blocks until the task is over, and meanwhile puts to the client what the handler asks (R123). */
+  async result(reader: Running): Promise<Json> {
+    this.#readers.add(reader)
+    reader.signal.addEventListener('abort', () => this.#leave(reader), { once: true })
+    this.#send()
+    await this.#over.promise
+    if (this.#readers.delete(reader)) this.fetched = true
+    if (this.#outcome instanceof ProtocolError) throw this.#outcome
+    return this.#outcome!
+  }
+
+  /** It ends now; what the handler still does is of no consequence. */
+  cancel(text: string): void {
+    for (const id of [...this.#asks.keys()]) this.withdrawn(id)
+    this.#end('cancelled', cancelled(), text)
+    this.#running.queue.cancel(text)
+  }
+
+  said(message: string): void {
+    if (this.isOver) return
+    this.#message = message
+    this.#updated = new Date().toISOString()
+  }
+
+  /** The client answered, or the handler waits no longer. */
+  answered(id: string): void {
+    const ask = this.#asks.get(id)
+    if (ask === undefined) return
+    this.#asks.delete(id)
+    if (ask.sent !== undefined) this.#conversation.asking.delete(ask.sent.id)
+    if (this.#asks.size === 0 && this.#status === 'input_required') this.#become('working')
+  }
+
+  withdrawn(id: string): void {
+    const sent = this.#asks.get(id)?.sent
+    if (sent !== undefined) {
+      const params = { requestId: JSON.parse(sent.id), reason: 'The call is over.', _meta: relatedMeta(this.id) }
+      sent.reader.queue.push(makeNotification('notifications/cancelled', params))
+    }
+    this.answered(id)
+  }
+
+  #ask(request: Message): void {
+    if (!this.#running.asked.has(request.id!)) return
+    this.#asks.set(request.id!, { request: related(request, this.id), sent: undefined })
+    this.#become('input_required')
+    this.#send()
+  }
+
+  /** What the client was not asked yet goes out with the `tasks/result` that came last. */
+  #send(): void {
+    const reader = [...this.#readers].at(-1)
+    if (reader === undefined) return
+    for (const [id, ask] of this.#asks) {
+      if (ask.sent !== undefined) continue
+      ask.sent = { id: this.#conversation.nextId(), reader }
+      this.#conversation.asking.set(ask.sent.id, { running: this.#running, id })
+      reader.queue.push(withId(ask.request, ask.sent.id))
+    }
+  }
+
+  /** What went out there was not answered: it goes out again, under another id, for the answer to the first may still come. */
+  #leave(reader: Running): void {
+    if (!this.#readers.delete(reader)) return
+    for (const ask of this.#asks.values()) {
+      if (ask.sent?.reader !== reader) continue
+      this.#conversation.asking.delete(ask.sent.id)
+      ask.sent = undefined
+    }
+    this.#send()
+  }
+
+  #respond(response: Message, room: (bytes: number) => boolean): void {
+    const { result, error } = value(response) as {
+      result?: { isError?: unknown; content?: { text?: unknown }[]; _meta?: object }
+      error?: { code: number; message: string; data?: unknown }
+    }
+    if (error !== undefined) {
+      this.#end('failed', new ProtocolError(error.code, error.message, error.data), error.message)
+      return
+    }
+    const outcome = new Json(JSON.stringify({ ...result, _meta: { ...result?._meta, ...relatedMeta(this.id) } }))
+    if (!room(outcome.text.length)) {
+      const text = 'The results of tasks that are kept for this session leave no room for this one.'
+      this.#end('failed', new ProtocolError(-32603, text), text)
+    } else if (result?.isError !== true) this.#end('completed', outcome)
+    else {
+      const reason = result.content?.find(({ text }) => typeof text === 'string')?.text as string | undefined
+      this.#end('failed', outcome, reason?.slice(0, maxReason))
+    }
+  }
+
+  #end(status: TaskStatus, outcome: Json | ProtocolError, message?: string): void {
+    if (this.isOver) return
+    this.#outcome = outcome
+    if (message !== undefined) this.#message = message
+    this.#become(status)
+    this.#over.resolve()
+  }
+
+  #become(status: TaskStatus): void {
+    if (this.#status === status || this.isOver) return
+    this.#status = status
+    this.#updated = new Date().toISOString()
+    this.#conversation.tell(makeNotification('notifications/tasks/status', this.listed))
+  }
+}
+
+const cancelled = (): ProtocolError => new ProtocolError(-32603, 'The task was cancelled.')
