@@ -10,11 +10,14 @@ export function noteOutcome(response: Message, note: Note): void {
   if (error !== undefined) {
     note.outcome = 'rpc_error'
     note.error = String(error.data?.reason ?? error.code)
-  } else if (response.source.includes('"isError"')) {
+  } else if (response.source.includes(isErrorKey)) {
     const result = memberOf(response, 'result') as { isError?: unknown } | undefined
     if (result?.isError === true) note.outcome = 'tool_error'
   }
 }
+
+/** Most results have none: a search of the bytes is cheaper than a look at the members. */
+const isErrorKey = Buffer.from('"isError"')
 
 /** The source, with the outcome noted when its response passes. */
 export function noted(source: MessageSource, note: Note): MessageSource {

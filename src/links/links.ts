@@ -1,16 +1,16 @@
 /** The links of this instance: each session finds its own, or the one that it shares, and lets go of them when it ends. */
 import type { Backend, Link } from '../backends/backend.ts'
 import type { Live } from '../sessions/lifecycle.ts'
-import { linkKey } from './key.ts'
 import { type LinksOptions, Slot, sessionOver } from './slot.ts'
 
 export type { LinksOptions } from './slot.ts'
 
 export class Links {
   readonly #options: LinksOptions
-  readonly #slots = new Map<string, Slot>()
-  /** Keys of each session's links. */
-  readonly #keys = new Map<Live, Set<string>>()
+  /** Every call looks here: no keys are made of ids. */
+  readonly #slots = new Map<Live, Map<Backend, Slot>>()
+  /** Of backends that all sessions share. */
+  readonly #shared = new Map<Backend, Slot>()
   /** Sessions that wait for what belongs to no exchange. */
   readonly #listening = new Set<Live>()
 
@@ -20,31 +20,26 @@ export class Links {
 
   /** Links that are open, or wanted by a session. */
   get size(): number {
-    return this.#slots.size
+    const slots = new Set(this.#shared.values())
+    for (const own of this.#slots.values()) for (const slot of own.values()) slots.add(slot)
+    return slots.size
   }
 
   /** The link when it is open. */
   ready(live: Live, backend: Backend): Link | undefined {
-    const slot = this.#slots.get(linkKey(backend, live.record.id))
-    return slot?.users.has(live) === true ? slot.link : undefined
+    return this.#slots.get(live)?.get(backend)?.link
   }
 
   /** The link, opened when it is not. Rejects with the GatewayError of the opening; the next call tries again. */
   async get(live: Live, backend: Backend): Promise<Link> {
     if (live.closed) throw sessionOver()
-    const key = linkKey(backend, live.record.id)
-    let slot = this.#slots.get(key)
-    if (slot === undefined) {
-      slot = new Slot(backend, this.#options)
-      this.#slots.set(key, slot)
-    }
-    if (!slot.users.has(live)) this.#use(live, key, slot)
-    return slot.get(live)
+    return (this.#slots.get(live)?.get(backend) ?? this.#use(live, backend)).get(live)
   }
 
   /** The sessions that use the same link. */
   users(live: Live, backend: Backend): ReadonlySet<Live> {
-    return this.#slots.get(linkKey(backend, live.record.id))?.users ?? nobody
+    const slot = backend.scope === 'shared' ? this.#shared.get(backend) : this.#slots.get(live)?.get(backend)
+    return slot?.users ?? nobody
   }
 
   /** Every open link of a session. */
@@ -62,31 +57,34 @@ export class Links {
   /** The session is over: links that nobody uses any more are closed. */
   async release(live: Live): Promise<void> {
     this.#listening.delete(live)
-    const keys = this.#keys.get(live) ?? []
-    this.#keys.delete(live)
-    await Promise.all([...keys].map(key => this.#leave(live, key)))
+    const slots = [...this.#of(live)]
+    this.#slots.delete(live)
+    await Promise.all(slots.map(slot => this.#leave(live, slot)))
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#keys.keys()].map(live => this.release(live)))
+    await Promise.all([...this.#slots.keys()].map(live => this.release(live)))
   }
 
-  *#of(live: Live): Iterable<Slot> {
-    for (const key of this.#keys.get(live) ?? []) yield this.#slots.get(key)!
+  #of(live: Live): Iterable<Slot> {
+    return this.#slots.get(live)?.values() ?? []
   }
 
-  #use(live: Live, key: string, slot: Slot): void {
+  #use(live: Live, backend: Backend): Slot {
+    let slot = backend.scope === 'shared' ? this.#shared.get(backend) : undefined
+    slot ??= new Slot(backend, this.#options)
+    if (backend.scope === 'shared') this.#shared.set(backend, slot)
     slot.users.add(live)
     if (this.#listening.has(live)) slot.listen(live, true)
-    const keys = this.#keys.get(live)
-    if (keys === undefined) this.#keys.set(live, new Set([key]))
-    else keys.add(key)
+    const own = this.#slots.get(live)
+    if (own === undefined) this.#slots.set(live, new Map([[backend, slot]]))
+    else own.set(backend, slot)
+    return slot
   }
 
-  async #leave(live: Live, key: string): Promise<void> {
-    const slot = this.#slots.get(key)!
+  async #leave(live: Live, slot: Slot): Promise<void> {
     const left = slot.leave(live)
-    if (slot.users.size === 0) this.#slots.delete(key)
+    if (slot.users.size === 0 && this.#shared.get(slot.backend) === slot) this.#shared.delete(slot.backend)
     await left
   }
 }
