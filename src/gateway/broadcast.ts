@@ -10,7 +10,7 @@ import type { Channels } from './channel.ts'
 import { kept } from './outgoing.ts'
 
 /** Sessions served before calls get their turn. */
-const turn = 100
+const turn = 250
 
 /** Resolves to the number of sessions that get it. One that fails harms no other. */
 export async function broadcast(

@@ -74,8 +74,8 @@ export class Channels {
    * A message for the session. `data`: its line, which many sessions may share. Resolves, once it is kept or on its way, to
    * whether the session gets it. Never rejects.
    */
-  async post(live: Live, message: Message, data: Uint8Array = kept(message)): Promise<boolean> {
-    if (live.closed || live.ephemeral) return false
+  post(live: Live, message: Message, data: Uint8Array = kept(message)): Promise<boolean> {
+    if (live.closed || live.ephemeral) return Promise.resolve(false)
     return this.#of(live).outbox.post(message, data, live.record.operating)
   }
 

@@ -54,9 +54,9 @@ export class Outbox {
   }
 
   /** Resolves, once it is kept or on its way, to whether the session gets it. Never rejects. */
-  async post(message: Message, data: Uint8Array, operating: boolean): Promise<boolean> {
+  post(message: Message, data: Uint8Array, operating: boolean): Promise<boolean> {
     if (operating) this.release()
-    else if (!isEarly(message)) return this.#hold({ data, label: labelOf(message) })
+    else if (!isEarly(message)) return Promise.resolve(this.#hold({ data, label: labelOf(message) }))
     if (isListChanged(message)) return this.#change(message.method!, data)
     return this.#append({ data, expendable: isExpendable(message), label: labelOf(message) })
   }

@@ -106,7 +106,7 @@ async function channelStream(gateway: Legacy, path: string, random: Random): Pro
   return seen
 }
 
-const seeds = Array.from({ length: 25 }, (_, i) => 1 + i)
+const seeds = Array.from({ length: 60 }, (_, i) => 1 + i)
 
 t.test('streams', async t => {
   const paths = ['/mcp', '/a', '/b', '/c', '/d']
