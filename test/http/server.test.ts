@@ -221,6 +221,22 @@ t.test(
   }
 )
 
+t.test('what is left of a stream that is over waits for a reader no longer than an open one would (E1)', async t => {
+  const { gateway, reader } = streaming()
+  const { url, server } = await start(t, { gateway, stallMs: 100 })
+  const wire = await connect(t, url)
+  wire.socket.pause()
+  wire.write('GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  const open = await reader
+  open.push('1', Buffer.alloc(20_000_000, 'x'))
+  open.end()
+  t.equal(server.streams, 0)
+  await server.finished()
+  wire.socket.resume()
+  await wire.until(({ closed, ended }) => closed || ended)
+  t.ok(wire.text.length < 20_000_000)
+})
+
 t.test('closing ends open streams and waits for nobody', async t => {
   const { gateway, reader } = streaming()
   const { url, server } = await start(t, { gateway })
