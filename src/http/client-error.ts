@@ -19,13 +19,22 @@ export function onClientError(error: Error & { code?: string }, socket: Socket):
     return
   }
   const [status, text] = answers[error.code ?? ''] ?? malformed
-  const body = bytes(errorMessage(new GatewayError('header', text)))
+  const body = bodyOf(text)
   socket.write(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +
       `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`
   )
   socket.destroySoon()
 }
+
+/** `Expect` with anything but `100-continue` (RFC 9110, section 10.1.1). */
+export function onExpectation(_request: IncomingMessage, response: ServerResponse): void {
+  const body = bodyOf('the expectation cannot be met')
+  response.writeHead(417, { 'content-type': 'application/json', 'content-length': body.length, connection: 'close' })
+  response.end(body)
+}
+
+const bodyOf = (text: string): Buffer => bytes(errorMessage(new GatewayError('header', text)))
 
 /** Not when a response is on its way: what is written would be part of it, or pass for the answer to another request. */
 function canAnswer(socket: Socket): boolean {

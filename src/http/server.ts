@@ -5,7 +5,7 @@ import fastify, { type FastifyInstance } from 'fastify'
 import type { Authenticator } from '../auth/principal.ts'
 import type { Route } from '../gateway/route.ts'
 import { admission, arrival, notFound } from './checks.ts'
-import { onClientError } from './client-error.ts'
+import { onClientError, onExpectation } from './client-error.ts'
 import { corsOptions } from './cors.ts'
 import { allowHalfClose } from './half-close.ts'
 import { maxHeaders } from './headers.ts'
@@ -118,6 +118,7 @@ function fastifyFor(options: ServerOptions): FastifyInstance {
   })
   app.server.maxConnections = options.maxConnections
   app.server.maxHeadersCount = maxHeaders
+  app.server.on('checkExpectation', onExpectation)
   allowHalfClose(app.server)
   // A body of DELETE means nothing: it is neither read nor judged.
   app.addHttpMethod('DELETE', { overrideExisting: true })

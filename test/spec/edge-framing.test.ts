@@ -142,8 +142,9 @@ t.test('what the grammar allows is read, one way (H1, HTP-06)', async t => {
 
 t.test('an expectation that nobody can meet is 417', async t => {
   const { url, server } = await startEdge(t)
-  const text = await exchange(t, url, post(`Connection: close\r\nExpect: miracles\r\nContent-Length: ${size}\r\n`))
+  const text = await exchange(t, url, post(`Expect: miracles\r\nContent-Length: ${size}\r\n`))
   t.same(statuses(text), [417])
+  t.match(bodyOf(text), { jsonrpc: '2.0', error: { code: -32600 } })
   t.same(server.heard, [])
 })
 
