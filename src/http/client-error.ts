@@ -1,5 +1,5 @@
 /** What never became a request: Node's parser or one of its time limits gave it up. A minimal answer, then the end. */
-import { type ServerResponse, STATUS_CODES } from 'node:http'
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { GatewayError } from '../errors.ts'
 import { errorMessage } from '../protocol/make.ts'
