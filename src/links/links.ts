@@ -11,6 +11,8 @@ export class Links {
   readonly #slots = new Map<Live, Map<Backend, Slot>>()
   /** Of backends that all sessions share. */
   readonly #shared = new Map<Backend, Slot>()
+  /** Releases that are under way. */
+  readonly #releasing = new Set<Promise<unknown>>()
   /** Sessions that wait for what belongs to no exchange. */
   readonly #listening = new Set<Live>()
 
@@ -59,11 +61,15 @@ export class Links {
     this.#listening.delete(live)
     const slots = [...this.#of(live)]
     this.#slots.delete(live)
-    await Promise.all(slots.map(slot => this.#leave(live, slot)))
+    const releasing = Promise.all(slots.map(slot => this.#leave(live, slot)))
+    this.#releasing.add(releasing)
+    await releasing.finally(() => this.#releasing.delete(releasing))
   }
 
+  /** Resolves once every link is closed, those of sessions that ended before too. */
   async close(): Promise<void> {
-    await Promise.all([...this.#slots.keys()].map(live => this.release(live)))
+    const released = [...this.#slots.keys()].map(live => this.release(live))
+    await Promise.all([...released, ...this.#releasing])
   }
 
   #of(live: Live): Iterable<Slot> {

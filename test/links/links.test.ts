@@ -369,6 +369,25 @@ t.test('close ends everything', async t => {
   t.equal(links.size, 0)
 })
 
+t.test('close waits for links of sessions that ended just before (LIF-01)', async t => {
+  const links = linksOf()
+  const backend = new FakeBackend()
+  backend.eager = true
+  const live = liveOf()
+  const link = await links.get(live, backend)
+  const gate = Promise.withResolvers<void>()
+  link.close = () => gate.promise
+  const released = links.release(live)
+  let over = false
+  const closed = links.close().then(() => {
+    over = true
+  })
+  await new Promise(resolve => setImmediate(resolve))
+  t.equal(over, false)
+  gate.resolve()
+  await Promise.all([released, closed])
+})
+
 t.test('20,000 sessions that came and went leave nothing behind', async t => {
   const links = linksOf()
   const shared = new FakeBackend('shared')
