@@ -62,7 +62,7 @@ async function channel(client: RawClient): Promise<RawResponse> {
 }
 
 t.test(
-  'SIGTERM: streams end with retry, a short call finishes, a long one gets its error, children are reaped, exit 0',
+  'SIGTERM: streams end with retry, a short call finishes, a long one gets its error, children are reaped, exit 0 (LIF-01, P1)',
   async t => {
     const { child, upstream, turns, open, ready } = await start(t, { delay: '200ms', deadline: '1s' })
     const [docs, files] = [await open('/mcp/docs'), await open('/mcp/files')]

@@ -73,7 +73,7 @@ for (const kind of proxied) {
     })
 
     for (const accept of [json, sse]) {
-      t.test(`arguments and results, with ${accept.accept}`, async t => {
+      t.test(`arguments and results, with ${accept.accept} (RPC-06)`, async t => {
         const sent = `{"method":"tools/call","id":"\\u0041","zz":${odd},"params":{"name":"odd","arguments":${twice},"_meta":${odd},"future":${odd}},"jsonrpc":"2.0"}`
         const response = await client.post(sent, accept)
         const heard = heardOf(server, 'tools/call')

@@ -144,26 +144,30 @@ t.test('what cancels nothing: 202, ignored (R102, CAN-01)', async t => {
   for (const { status } of await Promise.all(calls)) t.equal(status, 200)
 })
 
-t.test('each of several calls is cancelled alone, ids beyond 2^53 and escaped ones too (R102)', async t => {
-  const { open, held } = await startLegacy(t)
-  const client = await open()
-  const raw = (id: string) => client.post(`{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"held"}}`)
-  for (const [id, other, named] of [
-    ['9007199254740993', '9007199254740994', '9007199254740993'],
-    ['1', '"1"', '1'],
-    ['"ab"', '"abc"', '"\\u0061b"']
-  ] as const) {
-    const first = raw(id)
-    const turn = await held()
-    const second = raw(other)
-    const rest = await held()
-    await client.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${named}}}`)
-    await turn.cancelled
-    t.equal((await first).text, '')
-    rest.answer('{}')
-    t.equal((await second).status, 200)
+t.test(
+  'each of several calls is cancelled alone, ids beyond 2^53 and escaped ones too (R102, CAN-01, RPC-06)',
+  async t => {
+    const { open, held } = await startLegacy(t)
+    const client = await open()
+    const raw = (id: string) =>
+      client.post(`{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"held"}}`)
+    for (const [id, other, named] of [
+      ['9007199254740993', '9007199254740994', '9007199254740993'],
+      ['1', '"1"', '1'],
+      ['"ab"', '"abc"', '"\\u0061b"']
+    ] as const) {
+      const first = raw(id)
+      const turn = await held()
+      const second = raw(other)
+      const rest = await held()
+      await client.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${named}}}`)
+      await turn.cancelled
+      t.equal((await first).text, '')
+      rest.answer('{}')
+      t.equal((await second).status, 200)
+    }
   }
-})
+)
 
 t.test(
   'cancelling a call that waits for the client: its request is cancelled towards the client (decisions)',

@@ -16,7 +16,7 @@ const withVersion = (version: unknown): string =>
     params: { protocolVersion: version, capabilities: {}, clientInfo: { name: 'c', version: '1' } }
   })
 
-t.test('the version', async t => {
+t.test('the version asked for, or the newest that is served; none that does not exist (R1, VER-05)', async t => {
   const { url } = await startLegacy(t)
   for (const [asked, answered] of [
     ['2024-11-05', '2024-11-05'],

@@ -254,7 +254,7 @@ t.test(
   }
 )
 
-t.test('closeAfter: retry, then the end, never before an id; the exchange goes on (R18)', async t => {
+t.test('closeAfter: retry, then the end, never before an id; the exchange goes on (R18, E11)', async t => {
   const { client, turn, events, held, server } = await streaming(t, { file: { streams: { closeAfter: '80ms' } } })
   await events.whole()
   t.match(events.all.at(-1), { retry: 1_000 })

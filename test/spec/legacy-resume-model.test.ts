@@ -108,7 +108,7 @@ async function channelStream(gateway: Legacy, path: string, random: Random): Pro
 
 const seeds = Array.from({ length: 60 }, (_, i) => 1 + i)
 
-t.test('streams', async t => {
+t.test('whatever is cut and resumed: what was sent, once, in order (R17, R24, E4)', async t => {
   const paths = ['/mcp', '/a', '/b', '/c', '/d']
   const gateway = await startLegacy(t, {
     file: { routes: Object.fromEntries(paths.map(path => [path, { backends: ['docs'] }])) }

@@ -36,68 +36,74 @@ const isChange = ({ method }: any): boolean => method?.endsWith('list_changed')
 
 const changes = ['notifications/tools/list_changed', 'notifications/resources/list_changed']
 
-t.test('a lost session is opened again once, restored, and the calls that were refused are sent again', async t => {
-  const { url, server, http } = await behind(t, 'http', { server: serverOf() })
-  const client = await RawClient.open(url)
-  const channel = await client.get()
-  await client.request('logging/setLevel', { level: 'error' })
-  for (const uri of ['x:1', 'x:2']) await client.request('resources/subscribe', { uri })
-  t.notOk(channel.events.messages.some(isChange))
-  http.sessions.clear()
-  server.heard.length = 0
-  http.seen.length = 0
-  const answers = await Promise.all(
-    ['a', 'b', 'c'].map(id => client.post({ id, method: 'tools/call', params: { name: 'echo' } }))
-  )
-  t.match(
-    answers.map(({ json }) => json),
-    ['a', 'b', 'c'].map(id => ({ id, result: { content: Array } }))
-  )
-  const first = said(server).slice(0, 5)
-  t.same(first.slice(0, 2), ['initialize', 'notifications/initialized'])
-  t.same(first.slice(2).sort(), ['logging/setLevel error', 'resources/subscribe x:1', 'resources/subscribe x:2'])
-  t.same(said(server).slice(5), ['tools/call echo', 'tools/call echo', 'tools/call echo'], 'each ran once')
-  const initialize = http.seen.find(({ body }) => body.includes('"initialize"'))!
-  t.equal(initialize.headers['mcp-session-id'], undefined)
-  await channel.events.until(({ messages }) => messages.filter(isChange).length === 2)
-  t.same(
-    channel.events.messages.filter(isChange).map(({ method }) => method),
-    changes
-  )
-  t.match((await client.call('echo')).json, { result: {} }, 'the session of the client goes on')
-})
-
-t.test('when it cannot be opened again that call has one error, the next call tries again, others go on', async t => {
-  const server = serverOf()
-  let refuse = false
-  const upstream = await HttpUpstream.start(server, {
-    intercept(_request, response, body) {
-      if (!refuse || !body.includes('"initialize"')) return false
-      response.writeHead(500).end('secret')
-      return true
-    }
-  })
-  const other = await HttpUpstream.start(serverOf())
-  t.teardown(() => Promise.all([upstream.close(), other.close()]))
-  const { gateway } = await startGateway(t, {
-    backends: { a: { kind: 'http', url: upstream.url }, b: { kind: 'http', url: other.url } }
-  })
-  const [a, b] = await Promise.all(['a', 'b'].map(name => RawClient.open(gateway.url(`/mcp/${name}`))))
-  upstream.sessions.clear()
-  refuse = true
-  for (let i = 0; i < 2; i++) {
-    const failed = await a!.call('echo')
-    t.equal(failed.status, 200)
-    t.match(failed.json, { id: a!.lastId, error: { code: -32603, data: { backend: 'a', reason: String } } })
-    t.notMatch(failed.text, /secret|127\.0\.0\.1/)
-    t.match((await b!.call('echo')).json, { result: {} })
+t.test(
+  'a lost session is opened again once, restored, and the calls that were refused are sent again (SES-06, B9)',
+  async t => {
+    const { url, server, http } = await behind(t, 'http', { server: serverOf() })
+    const client = await RawClient.open(url)
+    const channel = await client.get()
+    await client.request('logging/setLevel', { level: 'error' })
+    for (const uri of ['x:1', 'x:2']) await client.request('resources/subscribe', { uri })
+    t.notOk(channel.events.messages.some(isChange))
+    http.sessions.clear()
+    server.heard.length = 0
+    http.seen.length = 0
+    const answers = await Promise.all(
+      ['a', 'b', 'c'].map(id => client.post({ id, method: 'tools/call', params: { name: 'echo' } }))
+    )
+    t.match(
+      answers.map(({ json }) => json),
+      ['a', 'b', 'c'].map(id => ({ id, result: { content: Array } }))
+    )
+    const first = said(server).slice(0, 5)
+    t.same(first.slice(0, 2), ['initialize', 'notifications/initialized'])
+    t.same(first.slice(2).sort(), ['logging/setLevel error', 'resources/subscribe x:1', 'resources/subscribe x:2'])
+    t.same(said(server).slice(5), ['tools/call echo', 'tools/call echo', 'tools/call echo'], 'each ran once')
+    const initialize = http.seen.find(({ body }) => body.includes('"initialize"'))!
+    t.equal(initialize.headers['mcp-session-id'], undefined)
+    await channel.events.until(({ messages }) => messages.filter(isChange).length === 2)
+    t.same(
+      channel.events.messages.filter(isChange).map(({ method }) => method),
+      changes
+    )
+    t.match((await client.call('echo')).json, { result: {} }, 'the session of the client goes on')
   }
-  refuse = false
-  t.match((await a!.call('echo')).json, { result: {} })
-  t.equal(server.heardOf('tools/call').length, 1)
-})
+)
 
-t.test('an upstream that loses every session is tried twice, not for ever', async t => {
+t.test(
+  'when it cannot be opened again that call has one error, the next call tries again, others go on (SES-06, B13)',
+  async t => {
+    const server = serverOf()
+    let refuse = false
+    const upstream = await HttpUpstream.start(server, {
+      intercept(_request, response, body) {
+        if (!refuse || !body.includes('"initialize"')) return false
+        response.writeHead(500).end('secret')
+        return true
+      }
+    })
+    const other = await HttpUpstream.start(serverOf())
+    t.teardown(() => Promise.all([upstream.close(), other.close()]))
+    const { gateway } = await startGateway(t, {
+      backends: { a: { kind: 'http', url: upstream.url }, b: { kind: 'http', url: other.url } }
+    })
+    const [a, b] = await Promise.all(['a', 'b'].map(name => RawClient.open(gateway.url(`/mcp/${name}`))))
+    upstream.sessions.clear()
+    refuse = true
+    for (let i = 0; i < 2; i++) {
+      const failed = await a!.call('echo')
+      t.equal(failed.status, 200)
+      t.match(failed.json, { id: a!.lastId, error: { code: -32603, data: { backend: 'a', reason: String } } })
+      t.notMatch(failed.text, /secret|127\.0\.0\.1/)
+      t.match((await b!.call('echo')).json, { result: {} })
+    }
+    refuse = false
+    t.match((await a!.call('echo')).json, { result: {} })
+    t.equal(server.heardOf('tools/call').length, 1)
+  }
+)
+
+t.test('an upstream that loses every session is tried twice, not for ever (B13)', async t => {
   const { url, server, http } = await behind(t, 'http', { server: serverOf() })
   const client = await RawClient.open(url)
   http.options.intercept = (_request, response, body) => {
@@ -111,7 +117,7 @@ t.test('an upstream that loses every session is tried twice, not for ever', asyn
   t.equal(server.heardOf('initialize').length, 2)
 })
 
-t.test('what reached the upstream is not sent twice, however the connection ends', async t => {
+t.test('what reached the upstream is not sent twice, however the connection ends (B4)', async t => {
   const { url, server } = await behind(t, 'http', { server: serverOf() })
   const client = await RawClient.open(url)
   t.match(await answerOf(await client.call('die')), {
@@ -157,42 +163,45 @@ t.test('what cannot be set again does not stop the call', async t => {
 })
 
 for (const kind of ['stdio', 'stdio shared'] as const) {
-  void t.test(`${kind}: a child that dies fails what is in flight, once each, and is started again`, async t => {
-    const { url, server } = await behind(t, kind, { server: serverOf(), file: { streams: { sseAfter: '50ms' } } })
-    const clients = [await RawClient.open(url), await RawClient.open(url)]
-    const [client, other] = clients as [RawClient, RawClient]
-    const channels = await Promise.all(clients.map(one => one.get()))
-    await client.request('logging/setLevel', { level: 'error' })
-    await client.request('resources/subscribe', { uri: 'x:1' })
-    if (kind === 'stdio shared') await other.request('resources/subscribe', { uri: 'x:2' })
-    const calls = await Promise.all(Array.from({ length: 20 }, () => client.call('never')))
-    server.heard.length = 0
-    const last = await client.call('die')
-    for (const { json, events } of [...calls, last]) {
-      const responses = json === undefined ? (await events.whole()).messages.filter(isResponse) : [json]
-      t.match(responses, [{ error: { code: -32603, data: { reason: 'backend_broke', backend: 'docs' } } }])
-      t.equal(responses.length, 1)
+  void t.test(
+    `${kind}: a child that dies fails what is in flight, once each, and is started again (BKD-03)`,
+    async t => {
+      const { url, server } = await behind(t, kind, { server: serverOf(), file: { streams: { sseAfter: '50ms' } } })
+      const clients = [await RawClient.open(url), await RawClient.open(url)]
+      const [client, other] = clients as [RawClient, RawClient]
+      const channels = await Promise.all(clients.map(one => one.get()))
+      await client.request('logging/setLevel', { level: 'error' })
+      await client.request('resources/subscribe', { uri: 'x:1' })
+      if (kind === 'stdio shared') await other.request('resources/subscribe', { uri: 'x:2' })
+      const calls = await Promise.all(Array.from({ length: 20 }, () => client.call('never')))
+      server.heard.length = 0
+      const last = await client.call('die')
+      for (const { json, events } of [...calls, last]) {
+        const responses = json === undefined ? (await events.whole()).messages.filter(isResponse) : [json]
+        t.match(responses, [{ error: { code: -32603, data: { reason: 'backend_broke', backend: 'docs' } } }])
+        t.equal(responses.length, 1)
+      }
+      t.match(await answerOf(await client.call('echo')), { result: {} })
+      t.same(said(server).slice(0, 3), ['tools/call die', 'initialize', 'notifications/initialized'])
+      const restored = kind === 'stdio' ? ['error', 'x:1'] : ['warning', 'x:1', 'x:2']
+      const words = (text: string): string => text.split(' ')[1]!
+      t.same(
+        said(server)
+          .slice(3, 3 + restored.length)
+          .map(words)
+          .sort(),
+        restored.sort()
+      )
+      t.same(said(server).slice(3 + restored.length), ['tools/call echo'])
+      t.equal(server.heardOf('initialize').length, 1, 'single flight')
+      await channels[0]!.events.until(({ messages }) => messages.filter(isChange).length === 2)
+      if (kind === 'stdio') {
+        t.match(await answerOf(await other.call('echo')), { result: {} }, 'the child of the other lives')
+        t.equal(server.heardOf('initialize').length, 1)
+        t.notOk(channels[1]!.events.messages.some(isChange))
+      } else await channels[1]!.events.until(({ messages }) => messages.filter(isChange).length === 2)
     }
-    t.match(await answerOf(await client.call('echo')), { result: {} })
-    t.same(said(server).slice(0, 3), ['tools/call die', 'initialize', 'notifications/initialized'])
-    const restored = kind === 'stdio' ? ['error', 'x:1'] : ['warning', 'x:1', 'x:2']
-    const words = (text: string): string => text.split(' ')[1]!
-    t.same(
-      said(server)
-        .slice(3, 3 + restored.length)
-        .map(words)
-        .sort(),
-      restored.sort()
-    )
-    t.same(said(server).slice(3 + restored.length), ['tools/call echo'])
-    t.equal(server.heardOf('initialize').length, 1, 'single flight')
-    await channels[0]!.events.until(({ messages }) => messages.filter(isChange).length === 2)
-    if (kind === 'stdio') {
-      t.match(await answerOf(await other.call('echo')), { result: {} }, 'the child of the other lives')
-      t.equal(server.heardOf('initialize').length, 1)
-      t.notOk(channels[1]!.events.messages.some(isChange))
-    } else await channels[1]!.events.until(({ messages }) => messages.filter(isChange).length === 2)
-  })
+  )
 }
 
 for (const kind of ['http', 'sse', 'stdio'] as const) {

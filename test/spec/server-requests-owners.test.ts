@@ -133,7 +133,7 @@ class User extends RawClient {
   }
 }
 
-t.test("another principal's session does not exist, whatever is tried with it (SES-08, R141)", async t => {
+t.test("another principal's session does not exist, whatever is tried with it (SES-08, S5, S6, R141)", async t => {
   const server = contractTools(new Scripted())
   const { url } = await behind(t, 'http', {
     server,

@@ -115,7 +115,7 @@ t.test('a refused request says why, and members that are not known are left out'
   t.match(line, { status: 404, outcome: 'rejected', error: 'path' })
 })
 
-t.test('what peers chose is bounded and cannot break a line', async t => {
+t.test('what peers chose is bounded and cannot break a line (S13)', async t => {
   const { lines } = open(t)
   facts.request.publish({ ...request, name: `a\nb${'x'.repeat(5_000)}`, method: 'y'.repeat(5_000) })
   const [line, ...rest] = await lines()
@@ -244,7 +244,7 @@ t.test('after close nothing is listened to and nothing written; closing twice is
   t.equal(listeners(), before)
 })
 
-t.test('pretty lines are for people, and names of peers cannot move the cursor', async t => {
+t.test('pretty lines are for people, and names of peers cannot move the cursor (S13)', async t => {
   const { logger, raw } = open(t, 'info', {}, 'pretty')
   facts.request.publish({ ...request, name: 'a\u001b[2Jb\u202ec d', method: undefined })
   logger.warn('look\r\nhere', { error: new Error('reason'), list: [1, 2], nothing: null })

@@ -156,6 +156,7 @@ t.test('drops and the life of sessions are counted', async t => {
   const metrics = open(t)
   facts.drop.publish({ reason: 'noise', backend: 'files', count: 5 })
   facts.drop.publish({ reason: 'log_failed' })
+  facts.drop.publish({ reason: 'stuck_handler', backend: 'local', name: 'slow' })
   const session = { route: '/mcp', session: 'x', version: '2025-06-18' } as const
   facts.session.publish({ ...session, event: 'opened' })
   facts.session.publish({ ...session, event: 'closed', reason: 'deleted', durationMs: 1_500 })
@@ -163,6 +164,7 @@ t.test('drops and the life of sessions are counted', async t => {
   const values = await series(metrics)
   t.equal(values.get('causeway_drops_total{reason="noise",backend="files"}'), 5)
   t.equal(values.get('causeway_drops_total{reason="log_failed"}'), 1)
+  t.equal(values.get('causeway_drops_total{reason="stuck_handler",backend="local",name="slow"}'), 1)
   t.equal(values.get(`mcp_server_session_duration_seconds_count{mcp_protocol_version="2025-06-18",${http}}`), 2)
   t.equal(values.get(`mcp_server_session_duration_seconds_sum{mcp_protocol_version="2025-06-18",${http}}`), 3)
 })
@@ -212,7 +214,7 @@ t.test('a histogram has 5,000 series at most before names fall together', async 
   )
 })
 
-t.test('names of tools are escaped', async t => {
+t.test('names of tools are escaped (S13)', async t => {
   const metrics = open(t)
   facts.operation.publish({ ...operation, name: 'a"b\n\\c' })
   t.match(await metrics.text(), 'gen_ai_tool_name="a\\"b\\n\\\\c"')
@@ -228,7 +230,7 @@ t.test('after close nothing is counted, and another gateway has a registry of it
   t.match(await two.text(), `${server}_count`)
 })
 
-t.test('what the process needs is told under the usual names', async t => {
+t.test('what the process needs is told under the usual names, event loop delay among it (P5)', async t => {
   const metrics = open(t)
   t.match(metrics.contentType, /^text\/plain; version=0\.0\.4/)
   // A delay that the gauges can see.
@@ -249,7 +251,7 @@ t.test('docs/observability.md lists the metrics that there are, with their label
   facts.request.publish({ ...request, outcome: 'rejected', error: 'session' })
   facts.operation.publish(operation)
   facts.operation.publish({ ...operation, method: 'prompts/get', error: 'timeout' })
-  facts.drop.publish({ reason: 'noise', backend: 'files' })
+  facts.drop.publish({ reason: 'stuck_handler', backend: 'local', name: 'slow' })
   facts.session.publish({ route: '/mcp', session: 'x', version: '2025-06-18', event: 'closed', durationMs: 1 })
   const text = await metrics.text()
   const told = [...text.matchAll(/^# HELP (\S+) (.*)\n# TYPE \S+ (\S+)\n((?:[^#\n].*\n)*)/gm)].map(

@@ -122,7 +122,7 @@ t.test('R60: a bad cursor, and one of another list, are -32602', async t => {
   t.match((await client.ask('tools/list', { cursor: nextCursor })).result, { tools: [{ name: 'b' }] })
 })
 
-t.test('R31-R33, R154: what changes after the start is served, and told once for each kind', async t => {
+t.test('R31-R33, R154, NTF-05: what changes after the start is served, and told once for each kind', async t => {
   const backend = await serve(t, { tools: [tool('a')], prompts: [prompt('a')], resources: [resource('x://a')] })
   const client = await connect(t, backend)
   for (let i = 0; i < 10; i++) backend.handler.addTool(tool(`t${i}`))

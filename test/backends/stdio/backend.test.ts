@@ -458,7 +458,7 @@ t.test('B3 a tuned time-out bounds the next handshake', async t => {
 })
 
 t.test(
-  'BKD-03 after a crash the next start waits when that is short, and is refused with a time when it is long',
+  'BKD-03 B13 after a crash the next start waits when that is short, and is refused with a time when it is long',
   async t => {
     const clock = new Clock()
     const backoff = new Backoff(clock.now, () => 0)
