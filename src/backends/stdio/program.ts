@@ -1,5 +1,7 @@
 /** What a child runs: no shell, and no more of our environment than it needs. */
+
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { basename } from 'node:path'
 import { GatewayError } from '../../errors.ts'
 
 export interface Program {
@@ -43,8 +45,9 @@ function environment(configured: Readonly<Record<string, string>>): Record<strin
   return { ...env, ...configured }
 }
 
-/** What kept it from starting, for people. */
-export function startFailure(command: string, error: NodeJS.ErrnoException): string {
+/** What kept it from starting, for people, clients among them: where it lies is nobody's business. */
+export function startFailure(path: string, error: NodeJS.ErrnoException): string {
+  const command = basename(path)
   if (error.code === 'ENOENT') return `cannot start "${command}": no such program, or no such working directory`
   if (error.code === 'EACCES') return `cannot start "${command}": it may not be executed`
   return `cannot start "${command}": ${error.code ?? error.message}`
