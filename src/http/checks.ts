@@ -9,6 +9,7 @@ import type { Note } from '../gateway/request.ts'
 import type { Route } from '../gateway/route.ts'
 import { checkHeaders } from './headers.ts'
 import { hostCheck } from './host.ts'
+import { endBehind, isBehindLast } from './last.ts'
 import { type Accepts, accepts, checkContentType } from './media.ts'
 import { checkMethod } from './methods.ts'
 import { originCheck } from './origin.ts'
@@ -40,10 +41,15 @@ export function arrival(routes: readonly Route[], names: OwnNames): onRequestHoo
   const checkHost = hostCheck(names.publicUrl, names.allowedHosts)
   const checkOrigin = originCheck(names.allowedOrigins, names.host)
   return function arrive(request, reply, done) {
+    if (isBehindLast(request.raw)) {
+      reply.hijack()
+      return
+    }
     request.started = performance.now()
     request.note = {}
     tellWhenOver(request, reply)
     try {
+      if (request.headers.upgrade !== undefined) stay(request, reply)
       request.route = byPath.get(pathOf(request.raw))
       if (request.route === undefined) throw notFound()
       checkHeaders(request.raw)
@@ -55,6 +61,12 @@ export function arrival(routes: readonly Route[], names: OwnNames): onRequestHoo
       done(error as Error)
     }
   }
+}
+
+/** Nothing is changed to. Node loses what came with such a request, so that the connection cannot be used again. */
+function stay(request: FastifyRequest, reply: FastifyReply): void {
+  reply.header('connection', 'close')
+  endBehind(request.raw)
 }
 
 /** After the preflight. */

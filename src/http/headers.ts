@@ -63,9 +63,13 @@ export function checkHeaders(request: IncomingMessage): void {
   checkFraming(request)
 }
 
-/** What Node lets through and no backend may see: bodies framed twice over, or in codings that nobody here undoes (H1, H13). */
-function checkFraming({ headers, httpVersionMinor }: IncomingMessage): void {
-  const { 'transfer-encoding': coding, 'content-encoding': encoding } = headers
+/** What Node lets through and no backend may see: bodies framed twice over, not at all, or in codings that nobody here undoes (H1, H13). */
+function checkFraming({ method, headers, httpVersionMajor, httpVersionMinor }: IncomingMessage): void {
+  const { 'transfer-encoding': coding, 'content-length': length, 'content-encoding': encoding } = headers
+  if (httpVersionMajor !== 1) refuse('header', 'the version must be HTTP/1.1 or HTTP/1.0')
+  if (method === 'POST' && coding === undefined && length === undefined) {
+    refuse('header', 'the header content-length is missing')
+  }
   if (coding !== undefined && (httpVersionMinor === 0 || coding.trim().toLowerCase() !== 'chunked')) {
     refuse('header', 'the header transfer-encoding must be chunked')
   }

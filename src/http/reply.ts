@@ -6,6 +6,7 @@ import type { Answer } from '../gateway/answer.ts'
 import { errorMessage } from '../protocol/make.ts'
 import { byteLength, bytes, type Message, parts } from '../protocol/message.ts'
 import { facts } from '../telemetry/events.ts'
+import { endBehind } from './last.ts'
 import { openSse, type SseOptions } from './sse-reply.ts'
 
 const json = 'application/json'
@@ -89,6 +90,7 @@ export function writeError(reply: FastifyReply, thrown: unknown): FastifyReply {
   if (error.code === 'internal')
     facts.notice.publish({ level: 'error', text: 'a fault of the gateway', error: error.cause })
   for (const [name, value] of Object.entries(error.headers)) reply.header(name, value)
+  if (error.headers.connection === 'close') endBehind(reply.request.raw)
   return reply
     .code(error.status)
     .header('content-type', json)

@@ -6,6 +6,7 @@ const request = (pairs: readonly (readonly [string, string])[], httpVersionMinor
   ({
     rawHeaders: pairs.flat(),
     headers: Object.fromEntries(pairs.map(([name, value]) => [name.toLowerCase(), value])),
+    httpVersionMajor: 1,
     httpVersionMinor
   }) as unknown as IncomingMessage
 
