@@ -2,6 +2,7 @@
 import type { Config } from './config/config.ts'
 import { load } from './config/load.ts'
 
+export { faultOfHandler } from './backends/scope.ts'
 export { createGateway, type Gateway, type Notification, type Parts } from './compose.ts'
 export { ConfigError } from './config/problem.ts'
 export { type ErrorCode, GatewayError } from './errors.ts'

@@ -1,4 +1,6 @@
+import type { EventEmitter } from 'node:events'
 import closeWithGrace from 'close-with-grace'
+import { faultOfHandler } from '../backends/scope.ts'
 import type { Config } from '../config/config.ts'
 import { type ExitCode, exit } from './exit.ts'
 
@@ -17,7 +19,7 @@ const crashLimit = 5000
 const slack = 3000
 
 /** Signals that mean "end", not those that mean the process is broken (a listener for these only hides it). */
-const skip = ['SIGILL', 'SIGTRAP', 'SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGSEGV', 'SIGUSR2', 'beforeExit'] as const
+const broken = ['SIGILL', 'SIGTRAP', 'SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGSEGV', 'SIGUSR2', 'beforeExit'] as const
 
 const within = (ms: number, work: Promise<void>): Promise<void> =>
   Promise.race([work, new Promise<void>(resolve => void setTimeout(resolve, ms).unref())])
@@ -64,7 +66,8 @@ export const run = async (
     {
       delay: delay + deadline + slack,
       logger: { error: (cause: unknown) => say(`failed to close: ${cause instanceof Error ? cause.stack : cause}`) },
-      skip: [...skip],
+      // A rejection that nobody handles is thrown by Node, and comes as an error that nobody caught.
+      skip: [...broken, 'unhandledRejection'],
       onSecondSignal: signal => say(`${signal} again: ending at once`),
       onSecondError: cause => say(`another error while ending: ${cause instanceof Error ? cause.stack : cause}`),
       onTimeout: () => say('not everything closed in time: ending at once')
@@ -76,6 +79,9 @@ export const run = async (
     }
   )
 
+  process.setUncaughtExceptionCaptureCallback(cause => {
+    if (!faultOfHandler(cause)) (process as EventEmitter).emit('uncaughtException', cause, 'uncaughtException')
+  })
   try {
     gateway = await create(config)
     await gateway.listen()

@@ -79,6 +79,8 @@ export interface BackendFact {
 export interface DropFact {
   readonly reason: string
   readonly backend?: string
+  /** Of the tool, prompt or resource, for `stuck_handler`. */
+  readonly name?: string
   readonly count?: number
 }
 

@@ -28,8 +28,8 @@ export const createMetrics = (sources: Sources): Metrics => {
   })
   const dropped = new Counter({
     name: 'causeway_drops_total',
-    help: 'Messages of peers that were dropped.',
-    labelNames: ['reason', 'backend'],
+    help: 'Messages of peers that were dropped, and handlers that are stuck, by name.',
+    labelNames: ['reason', 'backend', 'name'],
     registers
   })
   const server = new Operations({
@@ -77,9 +77,7 @@ export const createMetrics = (sources: Sources): Metrics => {
       }
       series.observe(durationMs)
     }),
-    facts.drop.subscribe(({ reason, backend, count = 1 }) =>
-      dropped.inc(backend === undefined ? { reason } : { reason, backend }, count)
-    )
+    facts.drop.subscribe(({ count = 1, ...labels }) => dropped.inc(labels, count))
   ]
 
   return {

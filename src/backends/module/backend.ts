@@ -9,9 +9,11 @@ import type { Message } from '../../protocol/message.ts'
 import { facts } from '../../telemetry/events.ts'
 import type { Backend, OpenOptions } from '../backend.ts'
 import { Health } from '../health.ts'
+import { inScope } from '../scope.ts'
 import { ModuleLink } from './link.ts'
 import { serverOf } from './server.ts'
 import type { Shared } from './shared.ts'
+import { Stuck } from './stuck.ts'
 
 export interface ModuleOptions {
   readonly name: string
@@ -41,7 +43,12 @@ export async function createModuleBackend(options: ModuleOptions): Promise<Modul
   const fail = (text: string, cause?: unknown): never => {
     throw new GatewayError('backend_unavailable', text, { backend: name, cause })
   }
-  const found = path === undefined ? { handlers: [], problems: [] } : await discover(path, name)
+  const scope = {
+    fault(error: unknown) {
+      facts.notice.publish({ level: 'error', text: 'a module left an error that nobody caught', backend: name, error })
+    }
+  }
+  const found = path === undefined ? { handlers: [], problems: [] } : await inScope(scope, () => discover(path, name))
   for (const { file, error } of found.problems) {
     const reason = error instanceof Error ? error.message : String(error)
     if (strict || found.handlers.length === 0) fail(`${file} cannot be loaded: ${reason}`, error)
@@ -101,6 +108,7 @@ export async function createModuleBackend(options: ModuleOptions): Promise<Modul
     pageSize: first(definitions, 'pageSize') ?? defaultPageSize,
     maxBytes: options.limits?.upstream ?? defaultMaxBytes,
     tasks: new Map(),
+    stuck: new Stuck(name),
     complete: first(definitions, 'complete'),
     updated,
     broadcast: tell,
@@ -129,6 +137,7 @@ export async function createModuleBackend(options: ModuleOptions): Promise<Modul
     async close() {
       catalog.close()
       await Promise.all([...links].map(link => link.close()))
+      shared.stuck.close()
     }
   }
 }

@@ -12,6 +12,7 @@ import { sample } from './sample.ts'
 
 /** What the handler of one call gets. `name`: of the tool, prompt or resource, which names its logger. */
 export function contextOf(conversation: Conversation, running: Running, name: string): Context {
+  running.handler = name
   return {
     progress: (progress, total, message) => running.progress(progress, total, message),
     get log() {

@@ -1,5 +1,7 @@
 /** Responses as they go out. */
-import { makeError } from '../../protocol/make.ts'
+import { ClientError } from '../../handlers/errors.ts'
+import { failed } from '../../handlers/result.ts'
+import { makeError, makeResult } from '../../protocol/make.ts'
 import { type Message, readMessage } from '../../protocol/message.ts'
 
 /** Nesting of an answer. */
@@ -27,4 +29,16 @@ export function errorMessage(
   } catch {
     return makeError(id, known, message)
   }
+}
+
+/** Of a handler that threw where no result says so. */
+export const failureMessage = (id: string, error: unknown): Message =>
+  error instanceof ClientError
+    ? errorMessage(id, error)
+    : makeError(id, -32603, error instanceof Error ? error.message : 'The handler failed.')
+
+/** Of a handler that threw where nobody caught it: a tool's is a result, as if it had thrown in its call. */
+export function faultMessage({ id, method }: Message, error: unknown): Message {
+  const text = error instanceof Error ? error.message : String(error)
+  return method === 'tools/call' ? makeResult(id!, failed(text)) : makeError(id, -32603, text)
 }

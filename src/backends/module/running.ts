@@ -1,16 +1,16 @@
 import { GatewayError } from '../../errors.ts'
-import { ClientError, isProtocolError } from '../../handlers/errors.ts'
-import { makeError, makeNotification, makeResult } from '../../protocol/make.ts'
+import { isProtocolError } from '../../handlers/errors.ts'
+import { makeNotification, makeResult } from '../../protocol/make.ts'
 import type { Message } from '../../protocol/message.ts'
 import { facts } from '../../telemetry/events.ts'
 import type { Call } from '../backend.ts'
 import { Queue } from '../queue.ts'
+import { inScope, type Scope } from '../scope.ts'
+import type { Follower } from './follower.ts'
 import { Progress } from './progress.ts'
-import { errorMessage, Json, resultMessage } from './response.ts'
+import { errorMessage, failureMessage, faultMessage, Json, resultMessage } from './response.ts'
 import type { Shared } from './shared.ts'
-
-/** Messages that a call may have waiting for a slow reader; what it says beyond them is dropped. */
-const maxWaiting = 1_000
+import { Voice } from './voice.ts'
 
 /** A request of the handler that waits for the client. */
 export interface Asked {
@@ -18,32 +18,23 @@ export interface Asked {
   reject(error: Error): void
 }
 
-/** Who a call belongs to when it outlives its exchange: its task. */
-export interface Follower {
-  /** What the handler told with its progress. */
-  said(message: string): void
-  /** Nobody waits any more for the answer to this request of the handler. */
-  answered(id: string): void
-  /** The handler is done without waiting for the answer. */
-  withdrawn(id: string): void
-}
-
 /** One request being answered: its exchange, what it told and what it asked. Shared with no other call. */
-export class Running {
+export class Running implements Scope {
   readonly queue: Queue
   readonly request: Message
   readonly call: Call
   /** By id. */
   readonly asked = new Map<string, Asked>()
   follower: Follower | undefined
+  /** Name of the tool, prompt or resource whose handler runs. */
+  handler: string | undefined
   readonly #shared: Shared
   readonly #over: (running: Running) => void
+  readonly #voice: Voice
   #progress: Progress | undefined
   #controller: AbortController | undefined
   #aborted: Error | undefined
-  /** While the reader is behind: resolves when it is not. */
-  #room: PromiseWithResolvers<void> | undefined
-  #waiting = 0
+  #isSettled = false
   #rootsListeners: (() => void)[] | undefined
 
   /** `over` is told when nothing of it runs any more, or nobody wants it. */
@@ -57,6 +48,7 @@ export class Running {
       detach: () => this.#resume(),
       resume: () => this.#resume()
     })
+    this.#voice = new Voice(this.queue, shared.name)
   }
 
   /** Made when it is asked for: most handlers do not. */
@@ -67,17 +59,42 @@ export class Running {
   }
 
   /** Answers with what `work` gives or throws. Never rejects. */
-  async run(work: () => unknown): Promise<void> {
+  run(work: () => unknown): Promise<void> {
+    return inScope(this, () => this.#run(work))
+  }
+
+  /** Something that it left behind threw. A call that waits for it waits no longer. */
+  fault(error: unknown): void {
+    const text = `"${this.handler}" left an error that nobody caught, in ${this.request.method}`
+    facts.notice.publish({ level: 'error', text, backend: this.#shared.name, error })
+    if (this.queue.over) return
+    this.#respond(faultMessage(this.request, error))
+    this.#shared.stuck.add(this)
+  }
+
+  async #run(work: () => unknown): Promise<void> {
     const id = this.request.id!
     let response: Message
     try {
       const result = await work()
+      this.#settled()
       if (this.queue.over) return this.#end()
       response = result instanceof Json ? resultMessage(id, result) : makeResult(id, result ?? {})
     } catch (error) {
+      this.#settled()
       if (this.queue.over) return this.#end()
       response = this.#failure(id, error)
     }
+    this.#respond(response)
+  }
+
+  #settled(): void {
+    this.#isSettled = true
+    this.#shared.stuck.delete(this)
+  }
+
+  #respond(response: Message): void {
+    const id = this.request.id!
     void this.#progress?.flush()
     this.#withdraw()
     const { length } = response.source
@@ -91,15 +108,7 @@ export class Running {
 
   /** Resolves once the reader keeps up. */
   say(message: Message): Promise<void> {
-    if (this.queue.over) return settled
-    if (this.#room !== undefined && this.#waiting >= maxWaiting) {
-      facts.drop.publish({ reason: 'handler_flood', backend: this.#shared.name })
-      return this.#room.promise
-    }
-    if (this.queue.push(message)) return settled
-    this.#waiting++
-    this.#room ??= Promise.withResolvers()
-    return this.#room.promise
+    return this.#voice.say(message)
   }
 
   progress(progress: number, total: number | undefined, message: string | undefined): Promise<void> {
@@ -111,7 +120,7 @@ export class Running {
       facts.drop.publish({ reason: 'progress_not_rising', backend: this.#shared.name })
       return settled
     }
-    return this.#room?.promise ?? this.#progress.send()
+    return this.#voice.behind ?? this.#progress.send()
   }
 
   /** Asks the client; `id` is the link's own. Rejects when the call is over. */
@@ -148,8 +157,7 @@ export class Running {
     if (isProtocolError(error)) return errorMessage(id, error)
     const text = `a handler failed in ${this.request.method}`
     facts.notice.publish({ level: 'error', text, backend: this.#shared.name, error })
-    if (error instanceof ClientError) return errorMessage(id, error)
-    return makeError(id, -32603, error instanceof Error ? error.message : 'The handler failed.')
+    return failureMessage(id, error)
   }
 
   /** The handler answered without waiting for what it asked: the client need not bother its user any more. */
@@ -168,19 +176,17 @@ export class Running {
     for (const asked of this.asked.values()) asked.reject(reason)
     this.#end()
     this.#controller?.abort(reason)
+    if (this.handler !== undefined && !this.#isSettled) this.#shared.stuck.add(this)
   }
 
   #resume(): void {
-    this.#waiting = 0
-    this.#room?.resolve()
-    this.#room = undefined
+    this.#voice.resume()
     void this.#progress?.flush()
   }
 
   #end(): void {
     this.#progress?.stop()
-    this.#room?.resolve()
-    this.#room = undefined
+    this.#voice.resume()
     this.#over(this)
   }
 }

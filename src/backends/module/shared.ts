@@ -2,6 +2,7 @@ import type { Catalog } from '../../handlers/catalog.ts'
 import type { LogLevel } from '../../handlers/content.ts'
 import type { HandlerDefinition } from '../../handlers/definition.ts'
 import type { Message } from '../../protocol/message.ts'
+import type { Stuck } from './stuck.ts'
 
 /** What the links of one backend share. */
 export interface Shared {
@@ -14,6 +15,7 @@ export interface Shared {
   readonly maxBytes: number
   /** How many tasks each owner has: a principal, or where that is nobody, a session. */
   readonly tasks: Map<unknown, number>
+  readonly stuck: Stuck
   readonly complete: HandlerDefinition['complete']
   /** Tells the links that subscribed to it. */
   updated(uri: string): void

@@ -2,13 +2,14 @@
 import { randomUUID } from 'node:crypto'
 import type { GatewayError } from '../../errors.ts'
 import { ProtocolError } from '../../handlers/errors.ts'
-import { withId } from '../../protocol/edit.ts'
 import { makeNotification } from '../../protocol/make.ts'
 import { type Message, value } from '../../protocol/message.ts'
 import type { Conversation } from './conversation.ts'
+import type { Follower } from './follower.ts'
 import { related, relatedMeta } from './related.ts'
 import { Json } from './response.ts'
-import type { Follower, Running } from './running.ts'
+import type { Running } from './running.ts'
+import { TaskAsks } from './task-asks.ts'
 
 export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
 
@@ -16,12 +17,6 @@ export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' |
 const pollInterval = 1_000
 /** Of a text that tells why a task failed. */
 const maxReason = 500
-
-/** A request of the handler, and how it went out: `id` is what the client knows it by on the stream of this reader. */
-interface Ask {
-  readonly request: Message
-  sent: { readonly id: string; readonly reader: Running } | undefined
-}
 
 export class Task implements Follower {
   readonly id = randomUUID()
@@ -36,9 +31,7 @@ export class Task implements Follower {
   #updated = this.#created
   #status: TaskStatus = 'working'
   #message: string | undefined
-  readonly #asks = new Map<string, Ask>()
-  /** Open `tasks/result` requests. */
-  readonly #readers = new Set<Running>()
+  readonly #asks: TaskAsks
   readonly #over = Promise.withResolvers<void>()
   #outcome: Json | ProtocolError | undefined
 
@@ -48,6 +41,7 @@ export class Task implements Follower {
     this.#running = running
     this.ttl = ttl
     this.expires = Date.now() + ttl
+    this.#asks = new TaskAsks(conversation, running, this.id)
     running.follower = this
   }
 
@@ -91,18 +85,16 @@ export class Task implements Follower {
 
   /** Blocks until the task is over, and meanwhile puts to the client what the handler asks (R123). */
   async result(reader: Running): Promise<Json> {
-    this.#readers.add(reader)
-    reader.signal.addEventListener('abort', () => this.#leave(reader), { once: true })
-    this.#send()
+    this.#asks.read(reader)
     await this.#over.promise
-    if (this.#readers.delete(reader)) this.fetched = true
+    if (this.#asks.finish(reader)) this.fetched = true
     if (this.#outcome instanceof ProtocolError) throw this.#outcome
     return this.#outcome!
   }
 
   /** It ends now; what the handler still does is of no consequence. */
   cancel(text: string): void {
-    for (const id of [...this.#asks.keys()]) this.withdrawn(id)
+    this.#asks.withdrawAll()
     this.#end('cancelled', cancelled(), text)
     this.#running.queue.cancel(text)
   }
@@ -113,52 +105,19 @@ export class Task implements Follower {
     this.#updated = new Date().toISOString()
   }
 
-  /** The client answered, or the handler waits no longer. */
   answered(id: string): void {
-    const ask = this.#asks.get(id)
-    if (ask === undefined) return
-    this.#asks.delete(id)
-    if (ask.sent !== undefined) this.#conversation.asking.delete(ask.sent.id)
-    if (this.#asks.size === 0 && this.#status === 'input_required') this.#become('working')
+    if (this.#asks.answered(id) && this.#asks.size === 0 && this.#status === 'input_required') this.#become('working')
   }
 
   withdrawn(id: string): void {
-    const sent = this.#asks.get(id)?.sent
-    if (sent !== undefined) {
-      const params = { requestId: JSON.parse(sent.id), reason: 'The call is over.', _meta: relatedMeta(this.id) }
-      sent.reader.queue.push(makeNotification('notifications/cancelled', params))
-    }
+    this.#asks.withdraw(id)
     this.answered(id)
   }
 
   #ask(request: Message): void {
     if (!this.#running.asked.has(request.id!)) return
-    this.#asks.set(request.id!, { request: related(request, this.id), sent: undefined })
     this.#become('input_required')
-    this.#send()
-  }
-
-  /** What the client was not asked yet goes out with the `tasks/result` that came last. */
-  #send(): void {
-    const reader = [...this.#readers].at(-1)
-    if (reader === undefined) return
-    for (const [id, ask] of this.#asks) {
-      if (ask.sent !== undefined) continue
-      ask.sent = { id: this.#conversation.nextId(), reader }
-      this.#conversation.asking.set(ask.sent.id, { running: this.#running, id })
-      reader.queue.push(withId(ask.request, ask.sent.id))
-    }
-  }
-
-  /** What went out there was not answered: it goes out again, under another id, for the answer to the first may still come. */
-  #leave(reader: Running): void {
-    if (!this.#readers.delete(reader)) return
-    for (const ask of this.#asks.values()) {
-      if (ask.sent?.reader !== reader) continue
-      this.#conversation.asking.delete(ask.sent.id)
-      ask.sent = undefined
-    }
-    this.#send()
+    this.#asks.add(request)
   }
 
   #respond(response: Message, room: (bytes: number) => boolean): void {
