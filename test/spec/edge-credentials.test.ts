@@ -91,7 +91,6 @@ t.test('no header of a backend reaches a client, with JSON, streams and errors (
     etag: canary,
     location: `https://${canary}/`,
     server: canary,
-    trailer: canary,
     'x-powered-by': canary
   }
   let status = 200
