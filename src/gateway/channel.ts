@@ -4,8 +4,9 @@
  */
 import { GatewayError } from '../errors.ts'
 import type { Asked } from '../exchanges/asked.ts'
-import { line, type Message } from '../protocol/message.ts'
+import type { Message } from '../protocol/message.ts'
 import { hasPriming } from '../protocol/version.ts'
+import { line } from '../protocol/write.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { channelStream, eventId } from '../streams/event-id.ts'
 import { Follower, type FollowOptions } from '../streams/follow.ts'

@@ -1,6 +1,7 @@
 /** Messages on their way into a stream. */
 import type { MessageSource } from '../exchanges/source.ts'
-import { line, type Message } from '../protocol/message.ts'
+import type { Message } from '../protocol/message.ts'
+import { line } from '../protocol/write.ts'
 import type { Source } from '../streams/pump.ts'
 
 /** Progress and logs may be trimmed first; requests of the upstream carry their id as a label. */

@@ -3,7 +3,7 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:ht
 import type { Socket } from 'node:net'
 import { GatewayError } from '../errors.ts'
 import { errorMessage } from '../protocol/make.ts'
-import { bytes } from '../protocol/message.ts'
+import { bytes } from '../protocol/write.ts'
 
 const answers: Readonly<Record<string, readonly [status: number, text: string]>> = {
   HPE_HEADER_OVERFLOW: [431, 'the head of the request is too large'],

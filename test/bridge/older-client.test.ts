@@ -1,7 +1,8 @@
 /** What each revision's client gets of each content type; the bytes around a replaced block are those of the upstream (R3, R77, R90, R91). */
 import t from 'tap'
 import { forOlderClient } from '../../src/bridge/older-client.ts'
-import { bytes, readMessage } from '../../src/protocol/message.ts'
+import { readMessage } from '../../src/protocol/message.ts'
+import { bytes } from '../../src/protocol/write.ts'
 
 const versions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const
 

@@ -1,7 +1,8 @@
 /** Sampling between peers of different revisions: one block is unwrapped, no block is dropped, everything else stays (R90, R112). */
 import t from 'tap'
 import { sampledForOlderServer, samplingForOlderClient } from '../../src/bridge/older-sampling.ts'
-import { bytes, readMessage } from '../../src/protocol/message.ts'
+import { readMessage } from '../../src/protocol/message.ts'
+import { bytes } from '../../src/protocol/write.ts'
 
 const versions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']
 const hasArrays = (version: string): boolean => version === '2025-11-25'

@@ -2,7 +2,7 @@ import t from 'tap'
 import { GatewayError } from '../../src/errors.ts'
 import { acting, later, responseOf } from '../../src/exchanges/acting.ts'
 import { type MessageSource, single } from '../../src/exchanges/source.ts'
-import { value } from '../../src/protocol/message.ts'
+import { value } from '../../src/protocol/write.ts'
 import { messageOf } from '../helpers/fake-backend.ts'
 
 const result = messageOf({ id: 1, result: {} })

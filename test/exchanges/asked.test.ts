@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { Asked, type AskedOptions, type Asker } from '../../src/exchanges/asked.ts'
 import { withMember } from '../../src/protocol/edit.ts'
-import { value } from '../../src/protocol/message.ts'
+import { value } from '../../src/protocol/write.ts'
 import type { Live } from '../../src/sessions/lifecycle.ts'
 import { FakeLink, liveOf, messageOf } from '../helpers/fake-backend.ts'
 import { Timers } from '../helpers/timers.ts'

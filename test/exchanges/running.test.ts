@@ -4,7 +4,7 @@ import { Asked } from '../../src/exchanges/asked.ts'
 import { InFlight } from '../../src/exchanges/in-flight.ts'
 import { Running, type RunningContext } from '../../src/exchanges/running.ts'
 import { Links } from '../../src/links/links.ts'
-import { value } from '../../src/protocol/message.ts'
+import { value } from '../../src/protocol/write.ts'
 import type { Live } from '../../src/sessions/lifecycle.ts'
 import { facts, type OperationFact } from '../../src/telemetry/events.ts'
 import {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { listChanges } from '../../src/gateway/list-changed.ts'
-import { bytes } from '../../src/protocol/message.ts'
+import { bytes } from '../../src/protocol/write.ts'
 
 const changesOf = (capabilities: Record<string, unknown>): string[] =>
   listChanges({ version: '2025-11-25', capabilities, result: '{}' }).map(message => String(bytes(message)))

@@ -3,7 +3,7 @@ import { Asked } from '../../src/exchanges/asked.ts'
 import { InFlight } from '../../src/exchanges/in-flight.ts'
 import type { Running } from '../../src/exchanges/running.ts'
 import { isFor, receive } from '../../src/gateway/receive.ts'
-import { value } from '../../src/protocol/message.ts'
+import { value } from '../../src/protocol/write.ts'
 import type { Live } from '../../src/sessions/lifecycle.ts'
 import { FakeBackend, FakeLink, liveOf, messageOf, settled } from '../helpers/fake-backend.ts'
 

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { restore } from '../../src/gateway/restore.ts'
-import { value } from '../../src/protocol/message.ts'
+import { value } from '../../src/protocol/write.ts'
 import type { Live } from '../../src/sessions/lifecycle.ts'
 import type { SessionRecord } from '../../src/sessions/session.ts'
 import { facts, type NoticeFact } from '../../src/telemetry/events.ts'

@@ -2,7 +2,8 @@
 import type { Backend, Exchange, Link, OpenOptions, Server } from '../../src/backends/backend.ts'
 import { Queue } from '../../src/backends/queue.ts'
 import { GatewayError } from '../../src/errors.ts'
-import { type Message, readMessage, value } from '../../src/protocol/message.ts'
+import { type Message, readMessage } from '../../src/protocol/message.ts'
+import { value } from '../../src/protocol/write.ts'
 import type { Live } from '../../src/sessions/lifecycle.ts'
 import type { SessionRecord } from '../../src/sessions/session.ts'
 

@@ -4,7 +4,8 @@ import type { Exchange, Link } from '../../src/backends/backend.ts'
 import { createModuleBackend, type ModuleBackend, type ModuleOptions } from '../../src/backends/module/backend.ts'
 import { defineHandler, type HandlerDefinition } from '../../src/handlers/define.ts'
 import { makeError, makeRequest, makeResult } from '../../src/protocol/make.ts'
-import { bytes, type Message } from '../../src/protocol/message.ts'
+import type { Message } from '../../src/protocol/message.ts'
+import { bytes } from '../../src/protocol/write.ts'
 import { facts, type NoticeFact } from '../../src/telemetry/events.ts'
 
 /** A message as a value. */

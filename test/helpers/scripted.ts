@@ -2,7 +2,8 @@
  * An MCP server of the legacy era that does what a test says, good or bad. It knows no transport: a transport gives it every
  * text that comes in, together with where the answers go, and is told what belongs to no exchange.
  */
-import { type Message, readMessage, stringParam, textMeta, textParam, value } from '../../src/protocol/message.ts'
+import { type Message, readMessage, stringParam, textMeta, textParam } from '../../src/protocol/message.ts'
+import { value } from '../../src/protocol/write.ts'
 
 /** Where a transport takes what belongs to one incoming message. */
 export interface Outlet {

@@ -3,7 +3,8 @@ import { anonymous } from '../../src/auth/principal.ts'
 import type { Backend, Exchange, Link, OpenOptions } from '../../src/backends/backend.ts'
 import { createStdioBackend, type StdioBackendOptions } from '../../src/backends/stdio/backend.ts'
 import { makeRequest } from '../../src/protocol/make.ts'
-import { type Message, value } from '../../src/protocol/message.ts'
+import type { Message } from '../../src/protocol/message.ts'
+import { value } from '../../src/protocol/write.ts'
 
 export const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/stdio/${name}`, import.meta.url))
 

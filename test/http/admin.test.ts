@@ -5,7 +5,8 @@ import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { GatewayError } from '../../src/errors.ts'
 import { type AdminOptions, type AdminTarget, createAdmin } from '../../src/http/admin.ts'
-import { bytes, type Message } from '../../src/protocol/message.ts'
+import type { Message } from '../../src/protocol/message.ts'
+import { bytes } from '../../src/protocol/write.ts'
 import { facts, type NoticeFact } from '../../src/telemetry/events.ts'
 
 const target = (over: Partial<AdminTarget> = {}): AdminTarget => ({

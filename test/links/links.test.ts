@@ -1,7 +1,7 @@
 import t from 'tap'
 import { GatewayError } from '../../src/errors.ts'
 import { Links, type LinksOptions } from '../../src/links/links.ts'
-import { value } from '../../src/protocol/message.ts'
+import { value } from '../../src/protocol/write.ts'
 import type { Live } from '../../src/sessions/lifecycle.ts'
 import { FakeBackend, liveOf, messageOf, settled, updates } from '../helpers/fake-backend.ts'
 import { usedBytes } from '../helpers/memory.ts'

@@ -2,7 +2,8 @@ import assert from 'node:assert'
 import fc from 'fast-check'
 import t from 'tap'
 import { withId, withMember, withMeta, withParam } from '../../src/protocol/edit.ts'
-import { byteLength, bytes, type Message, parts, readMessage } from '../../src/protocol/message.ts'
+import { type Message, readMessage } from '../../src/protocol/message.ts'
+import { byteLength, bytes, parts } from '../../src/protocol/write.ts'
 import { anyString, jsonText, object, spacing, writeString } from '../helpers/json.ts'
 
 type Members = [key: string, value: string][]

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { GatewayError } from '../../src/errors.ts'
 import { errorMessage, makeError, makeNotification, makeRequest, makeResult } from '../../src/protocol/make.ts'
-import { bytes, type Message } from '../../src/protocol/message.ts'
+import type { Message } from '../../src/protocol/message.ts'
+import { bytes } from '../../src/protocol/write.ts'
 
 const text = (message: Message): string => bytes(message).toString()
 

@@ -5,13 +5,9 @@ import { GatewayError } from '../../src/errors.ts'
 import { splice, withId, withMember, withMeta, withParam } from '../../src/protocol/edit.ts'
 import {
   type Batch,
-  byteLength,
-  bytes,
   isBatch,
   isError,
-  line,
   type Message,
-  parts,
   read,
   readMessage,
   sameId,
@@ -19,9 +15,9 @@ import {
   stringParam,
   textMeta,
   textOf,
-  textParam,
-  value
+  textParam
 } from '../../src/protocol/message.ts'
+import { byteLength, bytes, line, parts, value } from '../../src/protocol/write.ts'
 import { anyString, jsonText, object, spacing, writeString } from '../helpers/json.ts'
 
 const message = (text: string): Message => readMessage(Buffer.from(text), 64)

@@ -1,6 +1,7 @@
 /** What the gateway does not own passes byte for byte, both ways, over every transport that proxies (RPC-06, MUX-08, R61, R94, R183, R184, R195). */
 import t from 'tap'
-import { bytes, type Message, textParam } from '../../src/protocol/message.ts'
+import { type Message, textParam } from '../../src/protocol/message.ts'
+import { bytes } from '../../src/protocol/write.ts'
 import { behind, proxied } from '../helpers/behind.ts'
 import { RawClient, type RawResponse } from '../helpers/raw-client.ts'
 import { oddResult, Scripted } from '../helpers/scripted.ts'

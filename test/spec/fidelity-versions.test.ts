@@ -1,6 +1,6 @@
 /** Peers of different revisions through the whole gateway: what an older one cannot take becomes what it can (R3, R90, R91, R112). */
 import t from 'tap'
-import { value } from '../../src/protocol/message.ts'
+import { value } from '../../src/protocol/write.ts'
 import { behind } from '../helpers/behind.ts'
 import { RawClient } from '../helpers/raw-client.ts'
 import { Scripted } from '../helpers/scripted.ts'

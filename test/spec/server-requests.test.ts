@@ -1,7 +1,8 @@
 /** Requests of upstreams on their way to the client and back (decisions: "Server requests", "Waiting for the client"; R7, R24, R110-R113). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { textParam, value } from '../../src/protocol/message.ts'
+import { textParam } from '../../src/protocol/message.ts'
+import { value } from '../../src/protocol/write.ts'
 import { type Behind, type BehindOptions, behind, type Kind } from '../helpers/behind.ts'
 import { RawClient, type RawResponse } from '../helpers/raw-client.ts'
 import { Scripted, type Turn } from '../helpers/scripted.ts'

@@ -1,6 +1,7 @@
 /** One conversation with a Streamable HTTP upstream of the legacy era: its session, or none when it gave no id. */
 import { makeNotification, makeRequest, makeResult } from '../../protocol/make.ts'
-import { bytes, type Message, textMeta } from '../../protocol/message.ts'
+import { type Message, textMeta } from '../../protocol/message.ts'
+import { bytes } from '../../protocol/write.ts'
 import { facts } from '../../telemetry/events.ts'
 import type { Call, Exchange, Link, OpenOptions, Server } from '../backend.ts'
 import { type Home, HttpExchange } from './exchange.ts'

@@ -1,8 +1,9 @@
 /** The handshake: initialize and its notification (basic/lifecycle, "Initialization"). */
 import { GatewayError } from '../../errors.ts'
 import { makeNotification } from '../../protocol/make.ts'
-import { bytes, isError, type Message, readMessage, textOf } from '../../protocol/message.ts'
+import { isError, type Message, readMessage, textOf } from '../../protocol/message.ts'
 import { isVersion, latestLegacy } from '../../protocol/version.ts'
+import { bytes } from '../../protocol/write.ts'
 import { facts } from '../../telemetry/events.ts'
 import type { OpenOptions } from '../backend.ts'
 import { type Home, HttpExchange } from './exchange.ts'

@@ -1,6 +1,7 @@
 /** Messages of a task carry its id (basic/utilities/tasks, "Related Task Metadata"). */
 import { withMember, withMeta, withParam } from '../../protocol/edit.ts'
-import { bytes, type Message, readMessage } from '../../protocol/message.ts'
+import { type Message, readMessage } from '../../protocol/message.ts'
+import { bytes } from '../../protocol/write.ts'
 
 const key = 'io.modelcontextprotocol/related-task'
 

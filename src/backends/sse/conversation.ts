@@ -1,8 +1,9 @@
 /** One HTTP+SSE session: the stream brings what the upstream says, posts to its endpoint take what is said to it. */
 import { setMaxListeners } from 'node:events'
 import { GatewayError } from '../../errors.ts'
-import { bytes, type Message } from '../../protocol/message.ts'
+import type { Message } from '../../protocol/message.ts'
 import { latestLegacy } from '../../protocol/version.ts'
+import { bytes } from '../../protocol/write.ts'
 import { facts } from '../../telemetry/events.ts'
 import { Arrivals } from '../arrivals.ts'
 import type { OpenOptions } from '../backend.ts'

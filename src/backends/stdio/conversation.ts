@@ -1,6 +1,7 @@
 /** A child and what is said with it: lines to messages, messages to exchanges, its end to everybody who has a part in it. */
 import { type ErrorCode, GatewayError } from '../../errors.ts'
-import { line, type Message } from '../../protocol/message.ts'
+import type { Message } from '../../protocol/message.ts'
+import { line } from '../../protocol/write.ts'
 import { Arrivals } from '../arrivals.ts'
 import type { OpenOptions, Server } from '../backend.ts'
 import { Correlator } from '../correlate.ts'

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
 import type { Link } from '../../../src/backends/backend.ts'
-import { bytes } from '../../../src/protocol/message.ts'
+import { bytes } from '../../../src/protocol/write.ts'
 import { type Bench, bench, call, texts } from '../../helpers/http.ts'
 import { StillClock } from '../../helpers/http-clock.ts'
 import { until } from '../../helpers/until.ts'

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { Backoff } from '../../../src/backends/backoff.ts'
 import { GatewayError } from '../../../src/errors.ts'
-import { bytes, value } from '../../../src/protocol/message.ts'
+import { bytes, value } from '../../../src/protocol/write.ts'
 import { facts } from '../../../src/telemetry/events.ts'
 import { endOf, startChild } from '../../helpers/child.ts'
 import { Clock } from '../../helpers/clock.ts'
