@@ -195,3 +195,26 @@ t.test('after close everything is gone and writers are lost', async t => {
   await t.rejects(writer.append(data(1)))
   t.match(log.stats(), { streams: 0, entries: 0, bytes: 0 })
 })
+
+t.test('a million events in one stream: memory is flat, what was trimmed is told, the rest is there (E3)', async t => {
+  const log = new MemoryStreamLog({ ...wide, events: 1_000, bytes: 4 << 20 }, 'instance')
+  t.teardown(() => log.close())
+  const key = in_('flood')
+  const writer = await log.open(key, '')
+  const event = data(200)
+  const append = async (count: number): Promise<void> => {
+    for (let i = 0; i < count; i++) await writer.append(event)
+  }
+  await append(50_000)
+  const before = await usedBytes()
+  await append(950_000)
+  t.ok((await usedBytes()) - before < 1 << 20)
+  t.match(log.stats(), { entries: 1_000, bytes: 200_000, dropped: { bounds: 999_000 } })
+  t.equal((await log.read(key, 500_000, 10)).state, 'trimmed')
+  const { state, entries } = await log.read(key, 999_990, 100)
+  t.equal(state, 'entries')
+  t.same(
+    entries.map(({ number }) => number),
+    Array.from({ length: 10 }, (_, i) => 999_991 + i)
+  )
+})

@@ -20,6 +20,8 @@ export class Wire {
   timeout: number
   readonly #streams: Pool
   readonly #posts: Pool
+  /** Why connections did not come about, TLS included: nothing was sent. */
+  readonly #unconnected = new WeakSet<Error>()
 
   constructor(options: WireOptions) {
     this.backend = options.backend
@@ -27,7 +29,10 @@ export class Wire {
     this.headers = options.headers
     this.timeout = options.timeout
     const connect: buildConnector.connector = (to, callback) =>
-      buildConnector({ timeout: this.timeout, allowH2: false })(to, callback)
+      buildConnector({ timeout: this.timeout, allowH2: false })(to, (...outcome) => {
+        if (outcome[0] !== null) this.#unconnected.add(outcome[0])
+        callback(...outcome)
+      })
     const pool = (): Pool =>
       new Pool(options.url.origin, { connections, connect, allowH2: false, keepAliveTimeout: idleConnectionMs })
     this.#streams = pool()
@@ -104,18 +109,8 @@ export class Wire {
     } catch (cause) {
       const code = (cause as NodeJS.ErrnoException).code ?? ''
       if (code === 'UND_ERR_HEADERS_TIMEOUT') throw this.error('timeout', 'did not answer in time', cause)
-      if (unsent.has(code)) throw this.error('backend_unavailable', 'cannot be reached', cause)
+      if (this.#unconnected.has(cause as Error)) throw this.error('backend_unavailable', 'cannot be reached', cause)
       throw this.error('backend_broke', 'broke off', cause)
     }
   }
 }
-
-/** Nothing was sent: no connection came about. */
-const unsent = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT'
-])
