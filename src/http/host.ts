@@ -1,5 +1,5 @@
 /** Which `Host` headers are ours (DNS rebinding; R20, ORG-03). */
-import { isIP } from 'node:net'
+import { isIPv4, isIPv6 } from 'node:net'
 import { GatewayError } from '../errors.ts'
 
 export type CheckHost = (host: string | undefined) => void
@@ -36,15 +36,16 @@ const maxKnown = 100
 /** Name in lower case and port; undefined when it is no host. */
 export function parseHost(host: string): { readonly name: string; readonly port: string | undefined } | undefined {
   const found = /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.-]+)(?::(\d{1,5}))?$/.exec(host)
-  return found === null ? undefined : { name: found[1]!.toLowerCase(), port: found[2] }
+  if (found === null || Number(found[2] ?? 0) > 65_535) return undefined
+  return { name: found[1]!.toLowerCase(), port: found[2] }
 }
 
 export const isLoopbackName = (name: string): boolean => name === 'localhost' || name.endsWith('.localhost')
 
-const isAddress = (name: string): boolean => isIP(name.startsWith('[') ? name.slice(1, -1) : name) !== 0
+const isAddress = (name: string): boolean => (name.startsWith('[') ? isIPv6(name.slice(1, -1)) : isIPv4(name))
 
 /** Whether an address to listen on, or the host of an origin, is this machine alone. */
 export const isLoopback = (host: string): boolean => {
   const name = host.startsWith('[') ? host.slice(1, -1) : host
-  return isLoopbackName(name) || name === '::1' || (isIP(name) === 4 && name.startsWith('127.'))
+  return isLoopbackName(name) || name === '::1' || (isIPv4(name) && name.startsWith('127.'))
 }
