@@ -5,6 +5,7 @@ import type { Authenticator } from './auth/principal.ts'
 import type { Backend } from './backends/backend.ts'
 import { HttpBackend } from './backends/http/backend.ts'
 import { createModuleBackend, type ModuleBackend } from './backends/module/backend.ts'
+import { createWorkerBackend } from './backends/module/worker.ts'
 import { createSseBackend } from './backends/sse/backend.ts'
 import { createStdioBackend } from './backends/stdio/backend.ts'
 import { forOlderClient } from './bridge/older-client.ts'
@@ -338,7 +339,7 @@ function createBackend(backend: BackendConfig, { server }: Config): Promise<Back
     case 'stdio':
       return createStdioBackend({ ...backend, limits, info: self.info })
     case 'module':
-      return createModuleBackend({ ...backend, limits })
+      return backend.worker ? createWorkerBackend({ ...backend, limits }) : createModuleBackend({ ...backend, limits })
   }
 }
 

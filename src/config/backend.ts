@@ -1,6 +1,6 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import * as z from 'zod'
-import { duration, whole } from './units.ts'
+import { duration, size, whole } from './units.ts'
 
 const passes = (check: () => void): boolean => {
   try {
@@ -76,6 +76,11 @@ const module = z
       .boolean('expected true or false')
       .prefault(false)
       .describe('Refuse to start when one of its files cannot be served, instead of leaving it out'),
+    worker: z
+      .boolean('expected true or false')
+      .prefault(false)
+      .describe('Run the handlers in a thread of their own, which may block or run out of memory'),
+    memory: size().prefault('256MiB').describe('What the values of that thread may take'),
     ...calls
   })
   .describe('In-process handlers')

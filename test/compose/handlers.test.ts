@@ -2,7 +2,9 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createGateway, type Gateway, loadConfig } from '../../src/index.ts'
+import { startGateway } from '../helpers/gateway.ts'
 import { RawClient } from '../helpers/raw-client.ts'
+import { until } from '../helpers/until.ts'
 
 const found = `
   export const tool = { name: 'found', handler: () => 'discovered' }
@@ -97,4 +99,25 @@ t.test('server.limits.upstream bounds the answers of handlers', async t => {
 t.test('a config that is wrong is told whole', async t => {
   const folder = t.testdir({ 'x.yaml': 'backends: { a: { kind: module } }\nserver: { prot: 1 }' })
   await t.rejects(loadConfig(join(folder, 'x.yaml')), { name: 'ConfigError', message: /path[\s\S]*prot/ })
+})
+
+t.test('worker: a handler that blocks holds up nobody else, and is named in the metrics', async t => {
+  const tool = (name: string, body: string) => `export default { name: '${name}', handler: () => ${body} }`
+  const folder = t.testdir({ 'block.mjs': tool('block', '{ for (;;); }'), 'fine.mjs': tool('fine', "'fine'") })
+  const backends = {
+    apart: { kind: 'module', path: 'block.mjs', worker: true, memory: '64MiB', timeout: '500ms' },
+    local: { kind: 'module', path: 'fine.mjs' }
+  }
+  const { gateway, adminUrl } = await startGateway(t, { backends }, folder)
+  t.throws(() => gateway.handler('apart'), TypeError)
+  const [apart, local] = [
+    await RawClient.open(gateway.url('/mcp/apart')),
+    await RawClient.open(gateway.url('/mcp/local'))
+  ]
+  const blocked = apart.call('block')
+  t.equal(await textOf(local, 'fine'), 'fine')
+  t.match((await blocked).json.error, { code: -32603, data: { backend: 'apart' } })
+  const counted = 'causeway_drops_total{reason="stuck_handler",backend="apart",name="block"} 1'
+  await until('the metrics', async () => (await (await fetch(new URL('/metrics', adminUrl))).text()).includes(counted))
+  await until('a thread again', async () => (await apart.request('tools/list')).json.result !== undefined)
 })

@@ -52,7 +52,16 @@ t.test('every setting has the default of the documentation', async t => {
     logging: { level: 'info', format: 'json' }
   })
   t.strictSame(backends, [
-    { name: 'demo', kind: 'module', path: '/etc/causeway/demo.js', strict: false, timeout: 60_000, maxTime: 300_000 }
+    {
+      name: 'demo',
+      kind: 'module',
+      path: '/etc/causeway/demo.js',
+      strict: false,
+      worker: false,
+      memory: 268_435_456,
+      timeout: 60_000,
+      maxTime: 300_000
+    }
   ])
   t.strictSame(
     routes,
@@ -66,7 +75,7 @@ t.test('each kind of backend has its settings, and paths are relative to the fil
   old: { kind: sse, url: "HTTP://old/sse" }
   files: { kind: stdio, command: npx, args: [-y, server], env: { A: b }, cwd: ../data, scope: shared, maxProcesses: 2 }
   tools: { kind: stdio, command: tools }
-  local: { kind: module, path: /opt/handlers, strict: true }`)
+  local: { kind: module, path: /opt/handlers, strict: true, worker: true, memory: 1GiB }`)
   const times = { timeout: 60_000, maxTime: 300_000 }
   t.strictSame(backends, [
     {
@@ -100,7 +109,15 @@ t.test('each kind of backend has its settings, and paths are relative to the fil
       maxProcesses: 32,
       ...times
     },
-    { name: 'local', kind: 'module', path: '/opt/handlers', strict: true, ...times }
+    {
+      name: 'local',
+      kind: 'module',
+      path: '/opt/handlers',
+      strict: true,
+      worker: true,
+      memory: 1_073_741_824,
+      ...times
+    }
   ])
 })
 

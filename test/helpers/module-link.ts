@@ -33,9 +33,11 @@ export class ModuleClient {
   /** What came outside of calls. */
   readonly received: Said[]
   readonly #answer: ClientOptions['answer']
+  readonly #principal: string
   #ids = 0
 
-  constructor(link: Link, received: Said[], answer: ClientOptions['answer']) {
+  constructor(link: Link, received: Said[], answer: ClientOptions['answer'], principal = anonymous.key) {
+    this.#principal = principal
     this.link = link
     this.received = received
     this.#answer = answer
@@ -43,7 +45,8 @@ export class ModuleClient {
 
   start(method: string, params?: unknown, closeStream?: () => void): Exchange {
     const request = makeRequest(String(++this.#ids), method, params)
-    return this.link.exchange(request, { principal: anonymous, ...(closeStream === undefined ? {} : { closeStream }) })
+    const principal = { key: this.#principal }
+    return this.link.exchange(request, { principal, ...(closeStream === undefined ? {} : { closeStream }) })
   }
 
   /** Every message of an exchange; requests are answered. */
@@ -105,7 +108,7 @@ export async function connect(
     ended: () => {}
   })
   t.teardown(() => link.close())
-  return new ModuleClient(link, received, options.answer)
+  return new ModuleClient(link, received, options.answer, principal)
 }
 
 export async function serve(

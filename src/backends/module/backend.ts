@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { GatewayError } from '../../errors.ts'
 import { Catalog } from '../../handlers/catalog.ts'
 import type { HandlerDefinition } from '../../handlers/definition.ts'
@@ -10,7 +9,9 @@ import { facts } from '../../telemetry/events.ts'
 import type { Backend, OpenOptions } from '../backend.ts'
 import { Health } from '../health.ts'
 import { inScope } from '../scope.ts'
+import { identityOf } from './identity.ts'
 import { ModuleLink } from './link.ts'
+import type { Marker } from './marker.ts'
 import { serverOf } from './server.ts'
 import type { Shared } from './shared.ts'
 import { Stuck } from './stuck.ts'
@@ -25,6 +26,8 @@ export interface ModuleOptions {
   readonly strict?: boolean
   /** Bytes that one answer may have; 32 MiB unless told otherwise. */
   readonly limits?: { readonly upstream: number }
+  /** Of the thread that this is in, when it is watched. */
+  readonly marker?: Marker
 }
 
 export interface ModuleBackend extends Backend {
@@ -109,6 +112,7 @@ export async function createModuleBackend(options: ModuleOptions): Promise<Modul
     maxBytes: options.limits?.upstream ?? defaultMaxBytes,
     tasks: new Map(),
     stuck: new Stuck(name),
+    marker: options.marker,
     complete: first(definitions, 'complete'),
     updated,
     broadcast: tell,
@@ -117,9 +121,7 @@ export async function createModuleBackend(options: ModuleOptions): Promise<Modul
   const info = definitions[0] ?? own.definition
   return {
     name,
-    identity: createHash('sha256')
-      .update(JSON.stringify(['module', path ?? name]))
-      .digest('base64url'),
+    identity: identityOf(path ?? name),
     scope: 'session',
     handler: own,
     async open(options: OpenOptions) {

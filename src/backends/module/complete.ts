@@ -17,9 +17,9 @@ export async function complete(conversation: Conversation, params: Params, runni
   const context = contextOf(conversation, running, name)
   const completers = completersOf(conversation, ref)
   const completer = completers !== undefined && Object.hasOwn(completers, argument.name) && completers[argument.name]
-  const given = completer
-    ? await completer(argument.value, context, request.arguments)
-    : await conversation.complete?.(request, context)
+  const given = await conversation.invoke(name, () =>
+    completer ? completer(argument.value, context, request.arguments) : conversation.complete?.(request, context)
+  )
   return { completion: bounded(given ?? []) }
 }
 

@@ -54,6 +54,18 @@ export class Conversation {
     return this.#shared.complete
   }
 
+  /** Runs the code of a handler. While it is on the stack, whoever watches this thread knows its name. */
+  invoke<T>(name: string, work: () => T): T {
+    const { marker } = this.#shared
+    if (marker === undefined) return work()
+    marker.enter(name)
+    try {
+      return work()
+    } finally {
+      marker.leave()
+    }
+  }
+
   /** Whether this level is let through. */
   logs(level: LogLevel): boolean {
     return this.#level !== false && atLeast(level, this.#level)

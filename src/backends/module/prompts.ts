@@ -26,9 +26,9 @@ export async function getPrompt(conversation: Conversation, params: Params, runn
   }
   const wrong = Object.keys(args).find(key => typeof args[key] !== 'string')
   if (wrong !== undefined) throw new ProtocolError(-32602, `The argument "${wrong}" must be a string.`)
-  const returned: PromptReturn = await prompt.get(
-    args as Record<string, string>,
-    contextOf(conversation, running, name)
+  const context = contextOf(conversation, running, name)
+  const returned: PromptReturn = await conversation.invoke(name, () =>
+    prompt.get(args as Record<string, string>, context)
   )
   const warn = (problem: string): void => conversation.warn(`prompt "${name}"`, problem)
   const whole = wholeOf(returned)

@@ -47,14 +47,16 @@ async function found(
   const { resources, templates } = conversation.catalog
   const resource = resources.get(uri)?.definition
   if (resource !== undefined) {
-    const returned = await resource.read(uri, contextOf(conversation, running, resource.name))
+    const context = contextOf(conversation, running, resource.name)
+    const returned = await conversation.invoke(resource.name, () => resource.read(uri, context))
     return { returned, mimeType: resource.mimeType }
   }
   for (const { definition, parsed } of templates.values()) {
     const variables = parsed.match(uri)
     if (variables === undefined) continue
     const context = Object.assign(contextOf(conversation, running, definition.name), { uri })
-    return { returned: await definition.read(variables, context), mimeType: definition.mimeType }
+    const returned = await conversation.invoke(definition.name, () => definition.read(variables, context))
+    return { returned, mimeType: definition.mimeType }
   }
   return { returned: undefined, mimeType: undefined }
 }

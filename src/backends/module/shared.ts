@@ -2,6 +2,7 @@ import type { Catalog } from '../../handlers/catalog.ts'
 import type { LogLevel } from '../../handlers/content.ts'
 import type { HandlerDefinition } from '../../handlers/definition.ts'
 import type { Message } from '../../protocol/message.ts'
+import type { Marker } from './marker.ts'
 import type { Stuck } from './stuck.ts'
 
 /** What the links of one backend share. */
@@ -16,6 +17,7 @@ export interface Shared {
   /** How many tasks each owner has: a principal, or where that is nobody, a session. */
   readonly tasks: Map<unknown, number>
   readonly stuck: Stuck
+  readonly marker: Marker | undefined
   readonly complete: HandlerDefinition['complete']
   /** Tells the links that subscribed to it. */
   updated(uri: string): void

@@ -44,7 +44,11 @@ export class Stuck {
     for (const [running, due] of this.#due) {
       if (due > Date.now()) break
       this.#due.delete(running)
-      tellStuck(this.#backend, running.handler!, `still runs ${patience / 1_000} s after its call ended`)
+      tellStuck(
+        this.#backend,
+        running.handler!,
+        `still runs ${patience / 1_000} s after its call ended: it should heed its signal`
+      )
     }
     this.#arm()
   }
@@ -52,5 +56,5 @@ export class Stuck {
 
 export function tellStuck(backend: string, name: string, what: string): void {
   facts.drop.publish({ reason: 'stuck_handler', backend, name })
-  facts.notice.publish({ level: 'warn', text: `the handler of "${name}" ${what}: it should heed its signal`, backend })
+  facts.notice.publish({ level: 'warn', text: `the handler of "${name}" ${what}`, backend })
 }

@@ -38,7 +38,8 @@ async function run(conversation: Conversation, tool: Tool, given: Params, runnin
     const checked = await tool.input?.check(given)
     if (checked?.ok === false) return failed(`Invalid arguments for tool ${name}:\n- ${checked.problems.join('\n- ')}`)
     if (running.queue.over) return undefined
-    const returned = await tool.definition.handler(checked?.value ?? given, contextOf(conversation, running, name))
+    const context = contextOf(conversation, running, name)
+    const returned = await conversation.invoke(name, () => tool.definition.handler(checked?.value ?? given, context))
     const result = await resultOf(tool, returned, problem => conversation.warn(`tool "${name}"`, problem))
     return jsonOf(result)
   } catch (error) {
