@@ -108,7 +108,11 @@ t.test('a text passes or is refused, from either side', async t => {
           const expected = kind === 'json' ? said : said.replace(/\r\n|\r/g, '\n')
           t.ok(sameButId(latin1(answered.text), expected), `${kind}: the client gets the bytes that the backend sent`)
         } else {
-          t.match(answered.json, { id: 7, error: { code: -32603, data: { reason: /^backend_(invalid|broke)$/ } } }, kind)
+          t.match(
+            answered.json,
+            { id: 7, error: { code: -32603, data: { reason: /^backend_(invalid|broke)$/ } } },
+            kind
+          )
         }
       }
       backend.answer = usual
