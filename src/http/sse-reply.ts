@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
 import type { Reader } from '../streams/reader.ts'
 import type { KeepAlive } from './keep-alive.ts'
+import { peerKey, type Unacknowledged } from './unacknowledged.ts'
 
 export interface SseOptions {
   readonly keepAlive: KeepAlive
@@ -55,6 +56,9 @@ export class SseReply implements Reader {
   #gone = false
   #drainedAt: number
   #queued = 0
+  #peer: string | undefined
+  #taken = 0
+  #takenAt = 0
   /** When something was last written. */
   wroteAt: number
 
@@ -92,6 +96,21 @@ export class SseReply implements Reader {
       this.#drainedAt = this.#options.keepAlive.now
     }
     return this.#drainedAt
+  }
+
+  /** When the peer last acknowledged something that was under way, as far as looks have seen it. */
+  takenAt(held: Unacknowledged): number {
+    const { socket } = this.#raw
+    const { now } = this.#options.keepAlive
+    if (held.size === 0 || socket?.remoteAddress === undefined) return now
+    this.#peer ??= peerKey(socket.remoteAddress, socket.remotePort!)
+    const under = held.get(this.#peer) ?? 0
+    const taken = socket.bytesWritten - under
+    if (under === 0 || taken !== this.#taken) {
+      this.#taken = taken
+      this.#takenAt = now
+    }
+    return this.#takenAt
   }
 
   push(id: string | undefined, data: Uint8Array): Promise<void> | undefined {

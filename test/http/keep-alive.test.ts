@@ -1,6 +1,11 @@
+import { once } from 'node:events'
+import http from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import t from 'tap'
 import { KeepAlive } from '../../src/http/keep-alive.ts'
-import type { SseReply } from '../../src/http/sse-reply.ts'
+import { SseReply } from '../../src/http/sse-reply.ts'
+import { peerKey } from '../../src/http/unacknowledged.ts'
+import { until } from '../helpers/until.ts'
 
 interface Fake {
   wroteAt: number
@@ -81,4 +86,44 @@ t.test('short times are kept well enough, and never by a sweep at every tick', a
     new KeepAlive({ everyMs, stallMs }).close()
     t.equal(set()[0]!.args[1], expected)
   }
+})
+
+t.test('whoever acknowledges nothing of what is under way is cut, and nobody else (E6)', async t => {
+  const sockets: Socket[] = []
+  let looks = 0
+  // Of what is written nothing arrives at the first; the second is behind, and takes something all the time.
+  const unacknowledged = async () => {
+    looks++
+    const [lost, slow] = sockets.map(({ remotePort }) => peerKey('127.0.0.1', remotePort!)) as [string, string]
+    return new Map([
+      [lost, sockets[0]!.bytesWritten - 1],
+      [slow, (looks % 2) + 1]
+    ])
+  }
+  const keepAlive = new KeepAlive({ everyMs: 30, stallMs: 300, unacknowledged })
+  t.teardown(() => keepAlive.close())
+  const replies: SseReply[] = []
+  const server = http.createServer((_request, raw) => {
+    raw.writeHead(200)
+    sockets.push(raw.socket!)
+    replies.push(new SseReply(raw, { keepAlive, highWater: 1_000, stallMs: 300 }))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const open = async (): Promise<http.IncomingMessage> => {
+    const request = http.get({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', agent: false })
+    const [response] = (await once(request, 'response')) as [http.IncomingMessage]
+    return response.resume().on('error', () => {})
+  }
+  await open()
+  await open()
+  const [lost, slow] = replies as [SseReply, SseReply]
+  await until('the one that takes nothing is cut', () => lost.gone)
+  const before = looks
+  await until('the other one was looked at again and again', () => looks > before + 5)
+  t.equal(slow.gone, false)
 })
