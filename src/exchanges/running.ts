@@ -7,8 +7,9 @@ import type { Principal } from '../auth/principal.ts'
 import type { Backend, Call, Exchange, Link } from '../backends/backend.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import type { Links } from '../links/links.ts'
+import { failureOf } from '../protocol/failure.ts'
 import { errorMessage, makeError } from '../protocol/make.ts'
-import { isError, type Message, stringParam, textOf } from '../protocol/message.ts'
+import { type Message, stringParam } from '../protocol/message.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import type { Place } from '../streams/stream-log.ts'
 import { facts } from '../telemetry/events.ts'
@@ -221,7 +222,7 @@ export class Running implements Asker, Call, MessageSource {
 
   /** What the upstream asked meanwhile stays open: on one pipe it may not have been for this call. */
   #respond(response: Message): void {
-    if (facts.operation.wanted) this.#error = errorOf(response)
+    if (facts.operation.wanted) this.#error = failureOf(response)?.code
     this.#asks = 0
     this.#finish(response)
   }
@@ -262,15 +263,3 @@ export class Running implements Asker, Call, MessageSource {
 const nothing = Promise.resolve(undefined)
 
 export const tooMany: Refusal = { code: -32603, text: 'too many requests to this client are open' }
-
-/** As in {@link OperationFact}: the code of an error, `tool_error`, or undefined. */
-function errorOf(response: Message): string | undefined {
-  const { source, scanned } = response
-  if (isError(response)) {
-    const error = JSON.parse(textOf(source, scanned.top, 'error')!) as { code?: unknown } | null
-    return String(error?.code)
-  }
-  if (!source.includes('"isError"')) return undefined
-  const result = JSON.parse(textOf(source, scanned.top, 'result')!) as { isError?: unknown } | null
-  return result?.isError === true ? 'tool_error' : undefined
-}
