@@ -4,6 +4,7 @@ import cors from '@fastify/cors'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Authenticator } from '../auth/principal.ts'
 import type { Route } from '../gateway/route.ts'
+import { boundBodies } from './bodies.ts'
 import { admission, arrival, notFound } from './checks.ts'
 import { onClientError, onExpectation } from './client-error.ts'
 import { corsOptions } from './cors.ts'
@@ -53,6 +54,7 @@ export async function createServer(
   app.addHook('onRequest', arrival(routes, options))
   await app.register(cors, { delegator: (request, done) => done(null, corsOptions(request)) })
   app.addHook('onRequest', admission(authenticator))
+  app.addHook('preParsing', boundBodies(options.bodyLimit))
   app.addHook('onSend', joinWithHead)
   const replies: ReplyOptions = { keepAlive, highWater: options.highWater, stallMs: options.stallMs, leaving: false }
   for (const { path } of routes) {
