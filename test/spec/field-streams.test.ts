@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { startGateway } from '../helpers/gateway.ts'
 import { startLegacy } from '../helpers/legacy.ts'
+import { usedBytes } from '../helpers/memory.ts'
 import { RawClient } from '../helpers/raw-client.ts'
 import { failOnRejections } from '../helpers/rejections.ts'
 import { until } from '../helpers/until.ts'
@@ -111,4 +112,53 @@ t.test('a handler that throws after the first byte: one error on the stream, not
     t.notMatch(JSON.stringify(events.all), /\.ts:|at /)
   }
   t.equal((await client.request('ping')).status, 200)
+})
+
+/** `CAUSEWAY_LONG=1` sends a hundred thousand. */
+const flooding = process.env.CAUSEWAY_LONG === undefined ? 15_000 : 100_000
+
+t.test('notifications by the thousand that nobody reads: memory is flat, and calls go on (E2)', async t => {
+  const { gateway, open } = await startLegacy(t)
+  const [client, other] = [await open(), await open()]
+  const listening = await client.get()
+  listening.pause()
+  const flood = async (count: number): Promise<void> => {
+    for (let i = 0; i < count; i++) {
+      await gateway.broadcast('/mcp', {
+        method: 'notifications/message',
+        params: { level: 'info', data: `flood ${i}` }
+      })
+      if (i % 100 === 0) await new Promise(resolve => setImmediate(resolve))
+    }
+  }
+  await flood(3_000)
+  const before = await usedBytes()
+  const under = flood(flooding)
+  for (let i = 0; i < 20; i++) t.equal((await other.call('echo')).status, 200)
+  await under
+  const grown = (await usedBytes()) - before
+  t.ok(grown < 4 << 20, `${grown} bytes`)
+})
+
+t.test('a message in the same packet as one that is too large is delivered before its error (SSE-06)', async t => {
+  const { open } = await startLegacy(t, {
+    file: { server: { limits: { upstream: '100KiB' } } },
+    upstream: {
+      intercept: (_request, response, body) => {
+        if (!body.includes('"both"')) return false
+        const first = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"first"}}'
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        response.end(`data: ${first}\n\ndata: {"jsonrpc":"2.0","x":"${'x'.repeat(200_000)}"}\n\n`)
+        return true
+      }
+    }
+  })
+  const client = await open()
+  const { events } = await client.call('both')
+  await events.whole()
+  t.match(events.messages, [
+    { params: { data: 'first' } },
+    { id: client.lastId, error: { data: { reason: 'backend_too_large', backend: 'docs' } } }
+  ])
+  t.equal((await client.call('echo')).status, 200)
 })
