@@ -5,6 +5,7 @@ import { failOnRejections } from '../helpers/rejections.ts'
 import { addresses, fronted, impatient, overHttp2, throughIt, times } from './through.ts'
 
 failOnRejections(t)
+if (process.env.CAUSEWAY_LONG !== undefined) t.setTimeout(600_000)
 
 const skip = (await findProgram('haproxy')) === undefined && 'HAProxy is not installed'
 

@@ -10,6 +10,7 @@ import { failOnRejections } from '../helpers/rejections.ts'
 import { until } from '../helpers/until.ts'
 
 failOnRejections(t)
+if (process.env.CAUSEWAY_LONG !== undefined) t.setTimeout(600_000)
 
 t.test('100,000 session ids: none twice, and nothing in them that could be foreseen (S5)', t => {
   const ids = Array.from({ length: 100_000 }, () => Sessions.newId())
