@@ -122,8 +122,9 @@ export class HttpUpstream {
     const message = read(Buffer.from(body), 1_000)
     const initialize = 'method' in message && message.method === 'initialize'
     if (!initialize && !this.#knows(request)) return void response.writeHead(404).end()
+    const known = String(request.headers['mcp-session-id'] ?? '')
     if ('kind' in message && message.kind !== 'request') {
-      this.server.accept(body, { write: () => {}, die: () => {} })
+      this.server.accept(body, { write: () => {}, die: () => {} }, known)
       return void response.writeHead(202).end()
     }
     const headers: Record<string, string> = {}
@@ -132,7 +133,7 @@ export class HttpUpstream {
       this.sessions.add(session)
       headers['mcp-session-id'] = session
     }
-    this.server.accept(body, this.#outlet(response, headers))
+    this.server.accept(body, this.#outlet(response, headers), known)
   }
 
   #outlet(response: ServerResponse, headers: Record<string, string>): Outlet {

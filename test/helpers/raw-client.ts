@@ -11,6 +11,9 @@ export interface RawResponse {
   readonly events: Events
   /** Cuts the connection. */
   destroy(): void
+  /** Takes nothing from the socket until `resume`. */
+  pause(): void
+  resume(): void
 }
 
 export interface SseEvent {
@@ -93,12 +96,14 @@ export interface RawRequest {
   readonly headers?: Record<string, string | string[] | undefined>
   readonly body?: string | Buffer
   readonly path?: string
+  /** Gives the request up, or cuts the connection. */
+  readonly signal?: AbortSignal
 }
 
 /** Sends one request on a connection of its own. Resolves with the head of an event stream, else with the whole response. */
 export function send(
   url: string,
-  { method = 'POST', headers = {}, body, path }: RawRequest = {}
+  { method = 'POST', headers = {}, body, path, signal }: RawRequest = {}
 ): Promise<RawResponse> {
   const target = new URL(url)
   return new Promise((resolve, reject) => {
@@ -108,6 +113,7 @@ export function send(
       path: path ?? target.pathname,
       method,
       agent: false,
+      ...(signal === undefined ? {} : { signal }),
       headers: Object.fromEntries(
         Object.entries(headers).filter(([, value]) => value !== undefined)
       ) as http.OutgoingHttpHeaders
@@ -119,7 +125,9 @@ export function send(
         status: response.statusCode!,
         headers: response.headers,
         events,
-        destroy: () => void request.destroy()
+        destroy: () => void request.destroy(),
+        pause: () => void response.pause(),
+        resume: () => void response.resume()
       }
       response.on('error', () => events.end())
       response.on('close', () => events.end())
@@ -233,14 +241,18 @@ export class RawClient {
   }
 
   /** One message (`jsonrpc` is filled in), a batch, or a text as it is. */
-  post(message: object | string, headers: RawRequest['headers'] = {}): Promise<RawResponse> {
+  post(message: object | string, headers: RawRequest['headers'] = {}, signal?: AbortSignal): Promise<RawResponse> {
     const body =
       typeof message === 'string'
         ? message
         : JSON.stringify(
             Array.isArray(message) ? message.map(one => ({ jsonrpc: '2.0', ...one })) : { jsonrpc: '2.0', ...message }
           )
-    return send(this.url, { headers: { ...this.headers, ...headers }, body })
+    return send(this.url, {
+      headers: { ...this.headers, ...headers },
+      body,
+      ...(signal === undefined ? {} : { signal })
+    })
   }
 
   request(method: string, params?: object, headers?: RawRequest['headers']): Promise<RawResponse> {

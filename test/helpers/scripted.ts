@@ -118,14 +118,14 @@ export class Scripted {
     return this
   }
 
-  /** A message of the client, from the transport. */
-  accept(text: Buffer | string, outlet: Outlet): void {
+  /** A message of the client, from the transport. `session`: ids are those of the requests of one session. */
+  accept(text: Buffer | string, outlet: Outlet, session: string | number = ''): void {
     const message = readMessage(Buffer.from(text), 1_000)
     this.heard.push(message)
-    if (message.kind === 'request') this.#request(message, outlet)
+    if (message.kind === 'request') this.#request(message, outlet, session)
     else if (message.kind === 'response') this.#answered(message)
     else if (message.method === 'notifications/cancelled') {
-      this.#turns.get(textParam(message, 'requestId') ?? '')?.cancel(stringParam(message, 'reason'))
+      this.#turns.get(`${session} ${textParam(message, 'requestId')}`)?.cancel(stringParam(message, 'reason'))
     }
   }
 
@@ -154,9 +154,9 @@ export class Scripted {
     return promise
   }
 
-  #request(message: Message, outlet: Outlet): void {
+  #request(message: Message, outlet: Outlet, session: string | number): void {
     const turn = new Turn(this, message, outlet)
-    this.#turns.set(message.id!, turn)
+    this.#turns.set(`${session} ${message.id}`, turn)
     const behaviour =
       this.#behaviours.get(`${message.method}:${turn.name}`) ??
       this.#behaviours.get(message.method!) ??

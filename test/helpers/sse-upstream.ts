@@ -98,6 +98,6 @@ export class SseUpstream {
       write: json => void stream.write(`event: message\ndata: ${json}\n\n`),
       die: () => void setTimeout(() => stream.socket?.resetAndDestroy(), 5)
     }
-    this.server.accept(body, outlet)
+    this.server.accept(body, outlet, session)
   }
 }

@@ -8,12 +8,16 @@ export interface StdioUpstream {
   /** What starts a child. */
   readonly command: string
   readonly args: readonly string[]
+  /** Every child dies. */
+  cut(): void
   close(): Promise<void>
 }
 
 export async function stdioUpstream(server: Scripted): Promise<StdioUpstream> {
   const sockets = new Set<Socket>()
+  let last = 0
   const listener = createServer({ noDelay: true }, socket => {
+    const session = ++last
     sockets.add(socket)
     socket.on('error', () => {})
     socket.on('close', () => sockets.delete(socket))
@@ -27,7 +31,7 @@ export async function stdioUpstream(server: Scripted): Promise<StdioUpstream> {
     socket.setEncoding('utf8').on('data', (chunk: string) => {
       const lines = (rest + chunk).split('\n')
       rest = lines.pop()!
-      for (const line of lines) server.accept(line, outlet)
+      for (const line of lines) server.accept(line, outlet, session)
     })
   })
   server.outside = json => {
@@ -39,6 +43,9 @@ export async function stdioUpstream(server: Scripted): Promise<StdioUpstream> {
   return {
     command: process.execPath,
     args: [fixture('relay.mjs'), String((listener.address() as AddressInfo).port)],
+    cut: () => {
+      for (const socket of sockets) socket.resetAndDestroy()
+    },
     close: async () => {
       for (const socket of sockets) socket.destroy()
       listener.close()
