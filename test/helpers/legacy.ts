@@ -21,11 +21,13 @@ export interface LegacyOptions {
   readonly file?: Record<string, unknown>
   readonly upstream?: HttpUpstreamOptions
   readonly parts?: Parts
+  /** Further members of the backend's entry. */
+  readonly backend?: Record<string, unknown>
 }
 
 export async function startLegacy(
   t: Test,
-  { file = {}, upstream: options = {}, parts = {} }: LegacyOptions = {}
+  { file = {}, upstream: options = {}, parts = {}, backend = {} }: LegacyOptions = {}
 ): Promise<Legacy> {
   const server = contractTools(new Scripted())
   const turns: Turn[] = []
@@ -34,7 +36,7 @@ export async function startLegacy(
   t.teardown(() => upstream.close())
   const running = await startGateway(
     t,
-    { backends: { docs: { kind: 'http', url: upstream.url } }, ...file },
+    { backends: { docs: { kind: 'http', url: upstream.url, ...backend } }, ...file },
     import.meta.dirname,
     parts
   )

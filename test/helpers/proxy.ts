@@ -71,7 +71,7 @@ const accepts = (port: number): Promise<boolean> =>
 async function start(
   t: Test,
   gateway: { readonly port: number; readonly adminPort: number },
-  command: (folder: string, ports: ProxyPorts) => Promise<readonly [program: string, args: readonly string[]]>
+  command: (folder: string, ports: ProxyPorts) => Promise<readonly string[]>
 ): Promise<RunningProxy> {
   const [plain, tls] = (await freePorts(2)) as [number, number]
   const folder = await mkdtemp(join(tmpdir(), 'proxy-'))
@@ -79,19 +79,15 @@ async function start(
   await chmod(folder, 0o755)
   t.teardown(() => rm(folder, { recursive: true, force: true }))
   const ports = { plain, tls, gateway: gateway.port, admin: gateway.adminPort }
-  const child = startChild(...((await command(folder, ports)) as [string, string[]]))
+  // Ends with its input, so also when this process is killed.
+  const child = startChild('sh', ['-c', '"$@" & read -r _; kill $!; wait $!', 'sh', ...(await command(folder, ports))])
   t.teardown(async () => {
-    child.kill('SIGTERM')
+    child.endInput()
     await endOf(child, 5_000).catch(() => undefined)
   })
-  await until(
-    'the proxy listens',
-    async () => {
-      if (child.exited()) throw new Error(`the proxy ended:\n${child.output()}`)
-      return accepts(plain)
-    },
-    10_000
-  )
+  await until('the proxy listens', () => accepts(plain), 10_000).catch(() => {
+    throw new Error(`the proxy does not listen:\n${child.output()}`)
+  })
   return { url: `http://127.0.0.1:${plain}`, tlsUrl: `https://127.0.0.1:${tls}`, child }
 }
 
@@ -108,7 +104,7 @@ export function startNginx(
     const file = join(folder, 'nginx.conf')
     const outside = `daemon off;\nmaster_process off;\npid ${folder}/nginx.pid;\nerror_log stderr;\nevents {}\n`
     await writeFile(file, `${outside}http {\naccess_log off;\n${kept}\n${servers(ports)}\n}\n`)
-    return [(await findProgram('nginx'))!, ['-p', folder, '-c', file, '-e', 'stderr']]
+    return [(await findProgram('nginx'))!, '-p', folder, '-c', file, '-e', 'stderr']
   })
 }
 
@@ -120,6 +116,6 @@ export function startHaproxy(
   return start(t, gateway, async (folder, ports) => {
     const file = join(folder, 'haproxy.cfg')
     await writeFile(file, config(ports))
-    return [(await findProgram('haproxy'))!, ['-db', '-f', file]]
+    return [(await findProgram('haproxy'))!, '-db', '-f', file]
   })
 }

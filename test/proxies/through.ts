@@ -23,6 +23,7 @@ export interface Fronted extends Legacy {
 export async function fronted(t: Test, keepAlive = times.keepAlive): Promise<Fronted> {
   const [port] = (await freePorts(1)) as [number]
   const legacy = await startLegacy(t, {
+    backend: { timeout: '5m' },
     file: {
       server: { port, publicUrl: `https://${publicHost}`, trustProxy: ['127.0.0.1'] },
       sessions: { perAddress: 3 },
