@@ -6,6 +6,7 @@ import { gatewayIsBuilt } from './gateway.ts'
 import { type Options, type Path, readOptions, usage } from './options.ts'
 import { measureCalls } from './paths/calls.ts'
 import { measureLarge } from './paths/large.ts'
+import { measureModule } from './paths/module.ts'
 import { measurePeers } from './paths/peers.ts'
 import { measureSessions } from './paths/sessions.ts'
 import { measureStreams } from './paths/streams.ts'
@@ -13,6 +14,7 @@ import { format, holds, machine, type Section } from './report.ts'
 
 const measures: Record<Path, (options: Options, folder: string) => Promise<Section>> = {
   calls: measureCalls,
+  module: measureModule,
   large: measureLarge,
   streams: measureStreams,
   sessions: measureSessions,

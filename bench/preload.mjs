@@ -28,4 +28,4 @@ const collect = async () => {
 process.on('message', question => {
   if (question === 'memory') void collect().then(memory => process.send(memory))
 })
-process.channel.unref()
+process.channel?.unref() // a thread of the program has none

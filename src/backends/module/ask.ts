@@ -1,4 +1,5 @@
 import { makeRequest } from '../../protocol/make.ts'
+import { Asked } from './asked.ts'
 import type { Conversation } from './conversation.ts'
 import type { Running } from './running.ts'
 
@@ -9,9 +10,11 @@ export const ask = (
   method: string,
   params?: unknown
 ): Promise<unknown> => {
+  if (running.over !== undefined) return Promise.reject(running.over)
   const id = conversation.nextId()
-  conversation.asking.set(id, { running, id })
-  return running.ask(id, makeRequest(id, method, params)).finally(() => conversation.asking.delete(id))
+  const asked = new Asked(id, running, conversation.asking)
+  running.ask(makeRequest(id, method, params))
+  return asked.answer
 }
 
 export const objectOf = (value: unknown): Readonly<Record<string, unknown>> | undefined =>

@@ -13,38 +13,97 @@ import { sample } from './sample.ts'
 /** What the handler of one call gets. `name`: of the tool, prompt or resource, which names its logger. */
 export function contextOf(conversation: Conversation, running: Running, name: string): Context {
   running.handler = name
-  return {
-    progress: (progress, total, message) => running.progress(progress, total, message),
-    get log() {
-      return logOf(conversation, running, name)
-    },
-    elicit: (message, schema, options) =>
-      quiet(elicit(conversation, running, name, message, schema, options)) as Promise<never>,
-    elicitText: (message, field) => quiet(elicitText(conversation, running, name, message, field)),
-    elicitChoice: (message, choices) =>
-      quiet(elicitChoice(conversation, running, name, message, choices)) as Promise<never>,
-    elicitUrl: (message, url) => quiet(elicitUrl(conversation, running, message, url)),
-    sample: options => quiet(sample(conversation, running, options)),
-    roots: () => quiet(roots(conversation, running)),
-    onRootsChanged: listener => running.onRootsChanged(listener),
-    get signal() {
-      return running.signal
-    },
-    session: conversation.session,
-    principal: running.call.principal,
-    client: conversation.client,
-    get meta() {
-      return metaOf(running.request)
-    },
-    notifyResourceUpdated: uri => conversation.updated(uri),
-    broadcast: (method, params) => conversation.broadcast(makeNotification(method, params)),
-    closeStream: () => running.call.closeStream?.()
+  return new CallContext(conversation, running, name)
+}
+
+/** Its members are functions of their own, made when they are asked for: most handlers take few. */
+class CallContext implements Context {
+  readonly #conversation: Conversation
+  readonly #running: Running
+  readonly #name: string
+
+  constructor(conversation: Conversation, running: Running, name: string) {
+    this.#conversation = conversation
+    this.#running = running
+    this.#name = name
+  }
+
+  get progress(): Context['progress'] {
+    return (progress, total, message) => this.#running.progress(progress, total, message)
+  }
+
+  get log(): Log {
+    return logOf(this.#conversation, this.#running, this.#name)
+  }
+
+  get elicit(): Context['elicit'] {
+    return (message, schema, options) =>
+      quiet(elicit(this.#conversation, this.#running, this.#name, message, schema, options)) as Promise<never>
+  }
+
+  get elicitText(): Context['elicitText'] {
+    return (message, field) => quiet(elicitText(this.#conversation, this.#running, this.#name, message, field))
+  }
+
+  get elicitChoice(): Context['elicitChoice'] {
+    return (message, choices) =>
+      quiet(elicitChoice(this.#conversation, this.#running, this.#name, message, choices)) as Promise<never>
+  }
+
+  get elicitUrl(): Context['elicitUrl'] {
+    return (message, url) => quiet(elicitUrl(this.#conversation, this.#running, message, url))
+  }
+
+  get sample(): Context['sample'] {
+    return options => quiet(sample(this.#conversation, this.#running, options))
+  }
+
+  get roots(): Context['roots'] {
+    return () => quiet(roots(this.#conversation, this.#running))
+  }
+
+  get onRootsChanged(): Context['onRootsChanged'] {
+    return listener => this.#running.onRootsChanged(listener)
+  }
+
+  get signal(): AbortSignal {
+    return this.#running.signal
+  }
+
+  get session(): Context['session'] {
+    return this.#conversation.session
+  }
+
+  get principal(): Context['principal'] {
+    return this.#running.call.principal
+  }
+
+  get client(): Context['client'] {
+    return this.#conversation.client
+  }
+
+  get meta(): Meta {
+    return metaOf(this.#running.request)
+  }
+
+  get notifyResourceUpdated(): Context['notifyResourceUpdated'] {
+    return uri => this.#conversation.updated(uri)
+  }
+
+  get broadcast(): Context['broadcast'] {
+    return (method, params) => this.#conversation.broadcast(makeNotification(method, params))
+  }
+
+  get closeStream(): Context['closeStream'] {
+    return () => this.#running.call.closeStream?.()
   }
 }
 
+const ignore = (): void => {}
+
 /** A handler that forgets to wait must not end the process when what it asked for fails. */
 function quiet<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => {})
+  promise.catch(ignore)
   return promise
 }
 

@@ -4,8 +4,8 @@ import type { LogLevel } from '../../handlers/content.ts'
 import type { ClientFacts, Session } from '../../handlers/context.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { Client } from '../../sessions/session.ts'
+import type { Asked } from './asked.ts'
 import { atLeast } from './levels.ts'
-import type { Running } from './running.ts'
 import type { Shared } from './shared.ts'
 import type { Tasks } from './tasks.ts'
 
@@ -17,8 +17,8 @@ export class Conversation {
   readonly client: ClientFacts
   readonly session: Session
   readonly subscriptions = new Set<string>()
-  /** Who asked, by the id that the client knows, and the id that the call has for it. */
-  readonly asking = new Map<string, { readonly running: Running; readonly id: string }>()
+  /** What handlers asked, by the id that the client knows. */
+  readonly asking = new Map<string, Asked>()
   /** Undefined: this client cannot have any. */
   tasks: Tasks | undefined
   readonly #shared: Shared

@@ -90,12 +90,11 @@ export class ModuleLink implements Link {
       for (const running of this.#running) running.rootsChanged()
     }
     if (message.kind !== 'response' || message.id === undefined) return
-    const asking = this.#conversation.asking.get(message.id)
-    const waiting = asking?.running.asked.get(asking.id)
-    if (waiting === undefined) return
+    const asked = this.#conversation.asking.get(message.id)
+    if (asked === undefined) return
     const { result, error } = value(message) as { result?: unknown; error?: Partial<ClientError> }
-    if (error === undefined) waiting.resolve(result)
-    else waiting.reject(new ClientError(Number(error.code), String(error.message), error.data))
+    if (error === undefined) asked.resolve(result)
+    else asked.reject(new ClientError(Number(error.code), String(error.message), error.data))
   }
 
   listen(_on: boolean): void {}

@@ -6,17 +6,12 @@ import { facts } from '../../telemetry/events.ts'
 import type { Call } from '../backend.ts'
 import { Queue } from '../queue.ts'
 import { inScope, type Scope } from '../scope.ts'
+import type { Asked } from './asked.ts'
 import type { Follower } from './follower.ts'
 import { Progress } from './progress.ts'
 import { errorMessage, failureMessage, faultMessage, Json, resultMessage } from './response.ts'
 import type { Shared } from './shared.ts'
 import { Voice } from './voice.ts'
-
-/** A request of the handler that waits for the client. */
-export interface Asked {
-  resolve(result: unknown): void
-  reject(error: Error): void
-}
 
 /** One request being answered: its exchange, what it told and what it asked. Shared with no other call. */
 export class Running implements Scope {
@@ -123,17 +118,15 @@ export class Running implements Scope {
     return this.#voice.behind ?? this.#progress.send()
   }
 
-  /** Asks the client; `id` is the link's own. Rejects when the call is over. */
-  ask(id: string, request: Message): Promise<unknown> {
-    if (this.queue.over) return Promise.reject(this.#aborted ?? new Error('The call is over.'))
-    const asked = Promise.withResolvers<unknown>()
-    this.asked.set(id, asked)
+  /** Why nothing can be asked any more; undefined while it can. */
+  get over(): Error | undefined {
+    return this.queue.over ? (this.#aborted ?? new Error('The call is over.')) : undefined
+  }
+
+  /** Asks the client. */
+  ask(request: Message): void {
     void this.#progress?.flush()
     this.queue.push(request)
-    return asked.promise.finally(() => {
-      this.asked.delete(id)
-      this.follower?.answered(id)
-    })
   }
 
   onRootsChanged(listener: () => void): void {
@@ -166,7 +159,6 @@ export class Running implements Scope {
       const params = { requestId: JSON.parse(id), reason: 'The call is over.' }
       if (this.follower === undefined) this.queue.push(makeNotification('notifications/cancelled', params))
       else this.follower.withdrawn(id)
-      this.asked.delete(id)
       asked.reject(new Error('The call is over.'))
     }
   }

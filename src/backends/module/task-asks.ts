@@ -79,7 +79,7 @@ export class TaskAsks {
     for (const [id, ask] of this.#open) {
       if (ask.sent !== undefined) continue
       ask.sent = { id: this.#conversation.nextId(), reader }
-      this.#conversation.asking.set(ask.sent.id, { running: this.#running, id })
+      this.#conversation.asking.set(ask.sent.id, this.#running.asked.get(id)!)
       reader.queue.push(withId(ask.request, ask.sent.id))
     }
   }
