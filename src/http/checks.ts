@@ -2,6 +2,7 @@
  * What every request goes through before its body is read, in the order of decisions ("Order of checks"): path, repeated
  * headers, Host, Origin; then, after the preflight, authentication, HTTP method and media types.
  */
+import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { Authenticator, Principal } from '../auth/principal.ts'
 import { GatewayError } from '../errors.ts'
@@ -51,7 +52,7 @@ export function arrival(routes: readonly Route[], names: OwnNames): onRequestHoo
     try {
       if (request.headers.upgrade !== undefined) stay(request, reply)
       request.route = byPath.get(pathOf(request.raw))
-      if (request.route === undefined) throw notFound()
+      if (request.route === undefined) throw elsewhere(request.raw)
       checkHeaders(request.raw)
       checkAuthority(request.raw)
       checkHost(request.headers.host)
@@ -102,4 +103,16 @@ function checkAccept({ method, accepts: { json, sse } }: FastifyRequest): void {
   if (method === 'GET' && !sse) throw new GatewayError('not_acceptable', 'Accept must admit text/event-stream')
 }
 
-export const notFound = (): GatewayError => new GatewayError('path', 'no such endpoint')
+const notFound = (headers?: Readonly<Record<string, string>>): GatewayError =>
+  new GatewayError('path', 'no such endpoint', { headers })
+
+/** The path is the first to be judged. Where the head is bad besides, the connection ends all the same. */
+export function elsewhere(request: IncomingMessage): GatewayError {
+  try {
+    checkHeaders(request)
+    if (request.headers.host !== undefined) return notFound()
+  } catch {
+    // Told by the end of the connection alone.
+  }
+  return notFound({ connection: 'close' })
+}

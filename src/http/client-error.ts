@@ -36,9 +36,19 @@ export function onExpectation(_request: IncomingMessage, response: ServerRespons
 
 const bodyOf = (text: string): Buffer => bytes(errorMessage(new GatewayError('header', text)))
 
-/** Not when a response is on its way: what is written would be part of it, or pass for the answer to another request. */
+/** What Node keeps of the request that is being read, and of the response whose turn it is. */
+interface Current {
+  readonly _httpMessage?: ServerResponse | null
+  readonly parser?: { readonly incoming?: IncomingMessage | null } | null
+}
+
+/**
+ * Not when a response is on its way, or was sent before all of its request came: what is written would be part of it, or pass
+ * for the answer to another request.
+ */
 function canAnswer(socket: Socket): boolean {
   if (!socket.writable) return false
-  const response = (socket as { _httpMessage?: ServerResponse | null })._httpMessage
-  return response === undefined || response === null || (!response.headersSent && !response.req.complete)
+  const { _httpMessage: response, parser } = socket as Current
+  if (response === undefined || response === null) return parser?.incoming?.complete !== false
+  return !response.headersSent && !response.req.complete
 }

@@ -3,7 +3,7 @@
  * Something is written at once, and what comes back decides: a peer that is gone answers with a reset, and the second write
  * finds it (decisions: "Cancel, disconnect, drain"; E7).
  */
-import type { Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { sseReplyOf } from './sse-reply.ts'
 
@@ -17,10 +17,20 @@ export function allowHalfClose(server: Server): void {
 }
 
 function onEnd(this: Socket): void {
+  if (isCutOff(this)) {
+    this.destroy()
+    return
+  }
   if (!probe(this)) return
   const again = setTimeout(probe, resetMs, this)
   again.unref()
   this.once('close', () => clearTimeout(again))
+}
+
+/** The rest of a request will not come, and Node did not say so: it swallows what is wrong with one that asks for an upgrade. */
+function isCutOff(socket: Socket): boolean {
+  const { parser } = socket as { parser?: { readonly incoming?: IncomingMessage | null } | null }
+  return parser?.incoming?.complete === false && !socket.writableEnded
 }
 
 /** Writes what means nothing. False when no response is under way, or one that writes by itself. */

@@ -20,7 +20,7 @@ export function hostCheck(publicUrl: string | undefined, allowedHosts: readonly 
     )
   }
   return host => {
-    if (host === undefined) throw new GatewayError('header', 'the Host header is missing')
+    if (host === undefined) throw missing()
     let ours = known.get(host)
     if (ours === undefined) {
       ours = isOurs(host)
@@ -29,6 +29,9 @@ export function hostCheck(publicUrl: string | undefined, allowedHosts: readonly 
     if (!ours) throw new GatewayError('host', 'the Host header names another host: see server.allowedHosts')
   }
 }
+
+const missing = (): GatewayError =>
+  new GatewayError('header', 'the Host header is missing', { headers: { connection: 'close' } })
 
 /** Verdicts that are remembered: a client can send as many names as it likes. */
 const maxKnown = 100

@@ -5,7 +5,7 @@ import fastify, { type FastifyInstance } from 'fastify'
 import type { Authenticator } from '../auth/principal.ts'
 import type { Route } from '../gateway/route.ts'
 import { boundBodies } from './bodies.ts'
-import { admission, arrival, notFound } from './checks.ts'
+import { admission, arrival, elsewhere } from './checks.ts'
 import { onClientError, onExpectation } from './client-error.ts'
 import { corsOptions } from './cors.ts'
 import { allowHalfClose } from './half-close.ts'
@@ -116,7 +116,7 @@ function fastifyFor(options: ServerOptions): FastifyInstance {
       keepAliveInitialDelay: 30_000
     },
     clientErrorHandler: onClientError,
-    frameworkErrors: (_error, _request, reply) => void writeError(reply, notFound())
+    frameworkErrors: (_error, { raw }, reply) => void writeError(reply, elsewhere(raw))
   })
   app.server.maxConnections = options.maxConnections
   app.server.maxHeadersCount = maxHeaders
@@ -128,7 +128,7 @@ function fastifyFor(options: ServerOptions): FastifyInstance {
   // The usual type by its name, which Fastify finds without parsing it.
   app.addContentTypeParser(['application/json', '*'], { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   // Other paths and HTTP methods were refused by the checks.
-  app.setNotFoundHandler((_request, reply) => writeError(reply, notFound()))
+  app.setNotFoundHandler(({ raw }, reply) => writeError(reply, elsewhere(raw)))
   app.setErrorHandler((error, request, reply) => {
     const ours = fromFastify(error)
     request.note.outcome = 'rejected'

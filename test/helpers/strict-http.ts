@@ -23,7 +23,8 @@ export interface StrictRead {
   readonly length: number
 }
 
-const line = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP\/(1\.[01])$/
+/** More blanks than one, protocols of the same form, line ends before it, and no Host are no second way to read it. */
+const line = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) +([\x21-\x7e]+) +(?:HTTP|RTSP|ICE)\/(1\.[01])$/
 const field =
   /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*((?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?)[ \t]*$/
 const size = /^([0-9A-Fa-f]{1,15})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?$/
@@ -36,7 +37,7 @@ export function readRequests(bytes: Buffer): StrictRead {
   let at = 0
   try {
     for (;;) {
-      while (bytes[at] === 0x0d && bytes[at + 1] === 0x0a) at += 2
+      while (bytes[at] === 0x0d || bytes[at] === 0x0a) at++
       if (at === bytes.length) return { requests, end: 'whole', why: '', length: at }
       const [request, next] = readRequest(bytes, at)
       requests.push(request)
@@ -54,8 +55,7 @@ function readRequest(bytes: Buffer, start: number): [StrictRequest, number] {
   const [, method, target, version] = line.exec(first) ?? fail(`request line ${first}`)
   const [headers, afterHead] = readFields(bytes, afterLine)
   const valuesOf = (name: string): string[] => headers.filter(([key]) => key === name).map(([, value]) => value)
-  const hosts = valuesOf('host')
-  if (hosts.length > 1 || (hosts.length === 0 && version === '1.1')) fail('Host')
+  if (valuesOf('host').length > 1) fail('two hosts')
   const lengths = valuesOf('content-length')
   const codings = valuesOf('transfer-encoding')
   if (lengths.length + codings.length > 1) fail('framed twice')
