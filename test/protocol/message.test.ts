@@ -1,4 +1,3 @@
-import assert from 'node:assert'
 import fc from 'fast-check'
 import t from 'tap'
 import { GatewayError } from '../../src/errors.ts'
@@ -18,7 +17,8 @@ import {
   textParam
 } from '../../src/protocol/message.ts'
 import { byteLength, bytes, line, parts, value } from '../../src/protocol/write.ts'
-import { anyString, jsonText, object, spacing, writeString } from '../helpers/json.ts'
+import { edits } from '../fuzz/edits.ts'
+import { ids } from '../fuzz/ids.ts'
 
 const message = (text: string): Message => readMessage(Buffer.from(text), 64)
 
@@ -194,36 +194,11 @@ t.test('whether a response is an error, and the whole as a value', async t => {
   })
 })
 
-t.test('H14: the text on one line says the same, without CR or LF, as long as it was', async t => {
-  fc.assert(
-    fc.property(jsonText, spacing, (text, s) => {
-      const got = message(
-        object(
-          [
-            ['"jsonrpc"', '"2.0"'],
-            ['"id"', '1'],
-            ['"result"', text]
-          ],
-          s
-        )
-      )
-      for (const each of [got, withMember(got, 'more', object([['"a"', text]], ['\r\n']))]) {
-        const one = line(each)
-        assert.ok(!one.includes(0x0a) && !one.includes(0x0d))
-        assert.equal(one.length, bytes(each).length)
-        assert.deepEqual(JSON.parse(one.toString()), JSON.parse(bytes(each).toString()))
-        assert.equal(
-          one.toString().replaceAll(' ', ''),
-          bytes(each)
-            .toString()
-            .replace(/[\r\n ]/g, '')
-        )
-      }
-    }),
-    { numRuns: 300 }
-  )
-  t.pass()
-})
+t.test('H14: a message on one line says the same, without CR or LF, as long as it was', async () =>
+  fc.assert(edits.properties['a message on one line says the same, without CR or LF, as long as it was'], {
+    numRuns: 300
+  })
+)
 
 t.test('a line can be kept: it holds no memory but its own, and is not copied without need', async t => {
   const text = '{"jsonrpc":"2.0","id":1,"result":{}}'
@@ -256,20 +231,7 @@ t.test('an edited message is written in parts, large ones without a copy', async
 })
 
 t.test('E: ids are the same when type and value are, however they are written', async t => {
-  const choices = fc.array(fc.nat(5), { maxLength: 4 })
-  fc.assert(
-    fc.property(anyString, anyString, choices, choices, (a, b, first, second) => {
-      assert.equal(sameId(writeString(a, first), writeString(a, second)), true)
-      assert.equal(sameId(writeString(a, first), writeString(b, second)), a === b)
-    }),
-    { numRuns: 300 }
-  )
-  fc.assert(
-    fc.property(fc.bigInt(), fc.bigInt(), (a, b) => {
-      assert.equal(sameId(`${a}`, `${b}`), a === b)
-      assert.equal(sameId(`${a}`, `"${a}"`), false)
-    })
-  )
+  fc.assert(ids.properties['ids are the same when type and value are, however they are written'], { numRuns: 300 })
   t.ok(sameId('9007199254740993', '9007199254740993'))
   t.notOk(sameId('9007199254740993', '9007199254740992'))
 })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { SseParser } from '../../src/sse/parse.ts'
+import { sse } from '../fuzz/sse.ts'
 
 interface Told {
   readonly events: [string, string][]
@@ -89,35 +90,9 @@ t.test('an event that does not end is not told', async t => {
   t.same(of('data: a').events, [])
 })
 
-t.test('any split gives the same events', async t => {
-  const line = fc.oneof(
-    fc.constantFrom(
-      '',
-      '',
-      'data',
-      'data:',
-      'id: 7',
-      'id',
-      ': c',
-      'retry: 9',
-      'event: x',
-      'event: message',
-      '\ufeffdata: q'
-    ),
-    fc.string({ unit: 'grapheme', maxLength: 12 }).map(text => `data: ${text.replace(/[\r\n]/g, '')}`),
-    fc.string({ maxLength: 6 })
-  )
-  const text = fc
-    .array(fc.tuple(line, fc.constantFrom('\n', '\r', '\r\n')), { maxLength: 30 })
-    .map(lines => Buffer.from(lines.map(([line, end]) => line + end).join('')))
-  const property = fc.property(text, fc.array(fc.nat(), { maxLength: 12 }), (text, cuts) => {
-    const at = [...new Set(cuts.map(cut => (text.length === 0 ? 0 : cut % text.length)))].sort((a, b) => a - b)
-    const pieces = [0, ...at].map((from, i) => text.subarray(from, at[i] ?? text.length))
-    const whole = JSON.stringify(parse([text]))
-    return JSON.stringify(parse(pieces)) === whole && JSON.stringify(parse(bytewise(text))) === whole
-  })
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 500 }))
-})
+for (const [title, property] of Object.entries(sse.properties)) {
+  t.test(`SSE-05 ${title}`, async () => fc.assert(property as fc.IRawProperty<unknown>, { numRuns: 500 }))
+}
 
 t.test('an event may be as large as the bound and no larger, in one line or many', async t => {
   const fits = `data: ${'x'.repeat(100)}\n\n`
