@@ -67,11 +67,6 @@ const table = {
     status: 200,
     what: 'The client did not answer a request of the backend within `input.timeout`.'
   },
-  capability: {
-    rpc: -32601,
-    status: 200,
-    what: 'A backend asked the client for something that the client did not declare.'
-  },
   response_gone: { rpc: -32603, status: 200, what: 'The response was kept for `streams.retain` and is gone.' },
   internal: { rpc: -32603, status: 500, what: 'A fault of the gateway; the log has the cause.' }
 } as const
