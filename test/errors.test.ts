@@ -7,7 +7,12 @@ t.test('docs/errors.md has a row for each code, in the order of the table, and s
   const rows = page
     .split('\n')
     .filter(line => line.startsWith('| `'))
-    .map(line => line.slice(2, -2).split(' | ').map(cell => cell.trim()))
+    .map(line =>
+      line
+        .slice(2, -2)
+        .split(' | ')
+        .map(cell => cell.trim())
+    )
   t.same(
     rows.map(([code, rpc, status, what]) => [code, rpc, status, what]),
     Object.entries(errorTable).map(([code, { rpc, status, what }]) => [`\`${code}\``, `${rpc}`, `${status}`, what])
