@@ -98,12 +98,14 @@ export interface RawRequest {
   readonly path?: string
   /** Gives the request up, or cuts the connection. */
   readonly signal?: AbortSignal
+  /** Keeps connections for further requests; by default each request has its own. */
+  readonly agent?: http.Agent | undefined
 }
 
 /** Sends one request on a connection of its own. Resolves with the head of an event stream, else with the whole response. */
 export function send(
   url: string,
-  { method = 'POST', headers = {}, body, path, signal }: RawRequest = {}
+  { method = 'POST', headers = {}, body, path, signal, agent }: RawRequest = {}
 ): Promise<RawResponse> {
   const target = new URL(url)
   return new Promise((resolve, reject) => {
@@ -112,7 +114,7 @@ export function send(
       port: target.port,
       path: path ?? target.pathname,
       method,
-      agent: false,
+      agent: agent ?? false,
       ...(signal === undefined ? {} : { signal }),
       headers: Object.fromEntries(
         Object.entries(headers).filter(([, value]) => value !== undefined)
@@ -196,6 +198,7 @@ export class RawClient {
   readonly url: string
   session: string | undefined
   version: string
+  agent: http.Agent | undefined
   /** Of the InitializeResult. */
   server: any
   #id = 0
@@ -251,6 +254,7 @@ export class RawClient {
     return send(this.url, {
       headers: { ...this.headers, ...headers },
       body,
+      agent: this.agent,
       ...(signal === undefined ? {} : { signal })
     })
   }

@@ -1,61 +1,26 @@
 /** Nobody gets what is another's: 64 clients that use the same ids and tokens, sessions of other principals, state per session (S6, S15, SES-08, BKD-08, R100e, R141). */
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Authenticator } from '../../src/auth/principal.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { behind, type Kind } from '../helpers/behind.ts'
 import { startGateway } from '../helpers/gateway.ts'
+import { owners } from '../helpers/owners.ts'
 import { RawClient } from '../helpers/raw-client.ts'
 import { contractTools, Scripted } from '../helpers/scripted.ts'
 import { fixture } from '../helpers/stdio.ts'
 
-/** Children are processes: fewer sessions, each with more calls at once. */
-const loads: Readonly<Record<Kind, readonly [clients: number, atOnce: number, rounds: number]>> = {
-  http: [64, 1, 20],
-  sse: [64, 1, 10],
-  stdio: [8, 8, 20],
-  'stdio shared': [64, 1, 20]
+/** Children are processes: fewer sessions, each with more calls at once. More of it: `npm run isolation`. */
+const loads: Readonly<Record<Kind, readonly [clients: number, atOnce: number, calls: number]>> = {
+  http: [64, 1, 1_280],
+  sse: [64, 1, 640],
+  stdio: [8, 8, 1_280],
+  'stdio shared': [64, 1, 1_280]
 }
 
-for (const [kind, [clients, atOnce, rounds]] of Object.entries(loads) as [Kind, (typeof loads)[Kind]][]) {
+for (const [kind, [clients, atOnce, calls]] of Object.entries(loads) as [Kind, (typeof loads)[Kind]][]) {
   void t.test(`${kind}: ${clients} clients that all use id 1 and token 1 get their own answers (S15)`, async t => {
-    const server = new Scripted()
-    server.on('tools/call:own', async turn => {
-      const { owner, delay, progress } = JSON.parse(turn.arguments)
-      await sleep(delay)
-      if (progress)
-        turn.raw(
-          `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${turn.token},"progress":1,"message":"${owner}"}}`
-        )
-      turn.answer(JSON.stringify({ content: [], owner }))
-    })
-    const { url } = await behind(t, kind, { server })
-    let wrong = 0
-    let calls = 0
-    const one = async (client: RawClient, owner: string): Promise<void> => {
-      const progress = Math.random() < 0.3
-      const { json, events } = await client.post({
-        id: 1,
-        method: 'tools/call',
-        params: { name: 'own', arguments: { owner, delay: Math.random() * 8, progress }, _meta: { progressToken: 1 } }
-      })
-      if (json === undefined) await events.whole()
-      const [response, ...before] = [json ?? events.messages.at(-1), ...events.messages.slice(0, -1)]
-      if (response.id !== 1 || response.result?.owner !== owner) wrong++
-      if (before.length !== Number(progress)) wrong++
-      if (before.some(({ params }) => params.message !== owner || params.progressToken !== 1)) wrong++
-      calls++
-    }
-    const opened = await Promise.all(Array.from({ length: clients }, () => RawClient.open(url)))
-    await Promise.all(
-      opened.flatMap((client, c) =>
-        Array.from({ length: atOnce }, async (_, n) => {
-          for (let round = 0; round < rounds; round++) await one(client, `${c} ${n} ${round}`)
-        })
-      )
-    )
-    t.equal(calls, clients * atOnce * rounds)
-    t.equal(wrong, 0)
+    const seed = Math.floor(Math.random() * 2 ** 31)
+    t.same(await owners(t, kind, { clients, atOnce, calls, seed }), { wrong: [], calls }, `seed ${seed}`)
   })
 }
 
