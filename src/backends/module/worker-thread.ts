@@ -24,7 +24,7 @@ export interface ThreadOptions extends Omit<ThreadData, 'marker'> {
   /** Bytes that its values may take. */
   readonly memory: number
   /** Milliseconds for which it may take no messages. */
-  readonly patience: () => number
+  readonly patience: (isReady: boolean) => number
   /** It ended by itself, or had to be ended. */
   readonly crashed: (reason: string, suspects: readonly string[]) => void
 }
@@ -60,7 +60,7 @@ export class WorkerThread {
     this.#watch = new Watch({
       ask: () => this.#post({ kind: 'ping' }),
       isAwaited: () => !this.#isReady || this.#calls.size > 0,
-      patience: options.patience,
+      patience: () => options.patience(this.#isReady),
       blocked: ms => this.#blocked(ms)
     })
     this.#watch.begin()

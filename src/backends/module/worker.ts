@@ -18,6 +18,8 @@ export interface WorkerOptions {
   readonly memory?: number
   /** Milliseconds for which a handler may block its thread. Default 60,000. */
   readonly timeout?: number
+  /** Milliseconds for loading the handlers, when that is more than `timeout`. Default 30,000. */
+  readonly loading?: number
   /** Bytes of one answer. Default 32 MiB. */
   readonly limits?: { readonly upstream: number }
   readonly backoff?: Backoff
@@ -94,14 +96,14 @@ class WorkerBackend implements Backend {
     }
     if (waitMs > 0) await sleep(waitMs)
     if (this.#closed) throw this.#unavailable('the gateway closed the backend')
-    const { name, path, strict = false, memory = 256 * 1024 ** 2, limits } = this.#options
+    const { name, path, strict = false, memory = 256 * 1024 ** 2, loading = 30_000, limits } = this.#options
     const thread = new WorkerThread({
       name,
       path,
       strict,
       memory,
       limits: limits ?? { upstream: 32 * 1024 ** 2 },
-      patience: () => this.#timeout,
+      patience: isReady => (isReady ? this.#timeout : Math.max(this.#timeout, loading)),
       crashed: (reason, suspects) => this.#crashed(reason, suspects)
     })
     try {

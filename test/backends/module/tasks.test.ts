@@ -1,9 +1,11 @@
 import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { anonymous } from '../../../src/auth/principal.ts'
+import { related as relate } from '../../../src/backends/module/related.ts'
 import { type Context, defineTool, ProtocolError, ToolError } from '../../../src/handlers/define.ts'
 import { makeError } from '../../../src/protocol/make.ts'
 import { readMessage } from '../../../src/protocol/message.ts'
+import { bytes } from '../../../src/protocol/write.ts'
 import { type TestOptions, testHandler } from '../../../src/testing.ts'
 import { connect, type ModuleClient, notices, saidOf, serve } from '../../helpers/module-link.ts'
 import { until } from '../../helpers/until.ts'
@@ -478,3 +480,21 @@ async function started(client: ModuleClient, params: object = {}): Promise<strin
 
 const status = async (client: ModuleClient, taskId: string): Promise<string> =>
   (await client.ask('tasks/get', { taskId })).result.status
+
+t.test('R124: the task goes into whatever a message has, and nothing else of it is touched', async t => {
+  const expected = `"${related}":{"taskId":"t"}`
+  const cases = [
+    ['{"jsonrpc":"2.0","id":1,"method":"roots/list"}', `{"params":{"_meta":{${expected}}},`],
+    [
+      '{"jsonrpc":"2.0","method":"x","params":{"a":9007199254740993}}',
+      `"params":{"_meta":{${expected}},"a":9007199254740993}`
+    ],
+    ['{"jsonrpc":"2.0","method":"x","params":{"_meta":{"b":1.0}}}', `"_meta":{${expected},"b":1.0}`]
+  ] as const
+  for (const [text, part] of cases) {
+    const message = relate(readMessage(Buffer.from(text), 9), 't')
+    const whole = bytes(message).toString()
+    t.ok(whole.includes(part), whole)
+    t.strictSame(message.edits, [], 'it is read anew')
+  }
+})

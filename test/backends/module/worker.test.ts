@@ -140,7 +140,7 @@ t.test('one that blocks later is named with those that wait, for it cannot be to
 
 t.test('a handler that takes all memory ends its thread only', async t => {
   const told = notices(t)
-  const backend = await start(t, { memory: 32 * 1024 ** 2 })
+  const backend = await start(t, { memory: 128 * 1024 ** 2 })
   await t.rejects((await connect(backend)).tool('hoard'), { code: 'backend_broke', message: /memory/ })
   t.match(told.at(-1), { level: 'error', text: /memory/, data: { running: ['hoard'] } })
   t.equal(texts(await (await connect(backend)).tool('echo')), '{}')
@@ -195,7 +195,10 @@ t.test('handlers that cannot be served refuse to start, as those of the gatewayâ
     message: /broken\.mjs cannot be loaded: on purpose/
   })
   await t.rejects(open('none'), { code: 'backend_unavailable', message: /ENOENT/ })
-  await t.rejects(open('endless.mjs', { timeout: 100 }), { code: 'backend_unavailable', message: /took no messages/ })
+  await t.rejects(open('endless.mjs', { timeout: 100, loading: 200 }), {
+    code: 'backend_unavailable',
+    message: /took no messages/
+  })
   const strict = t.testdir({
     'broken.mjs': "throw new Error('x')",
     'good.mjs': "export default { name: 'g', handler() {} }"
