@@ -7,7 +7,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Registry } from '@prometheus-io/client'
 import { readCounters, readGauge } from './read.ts'
 
-/** Milliseconds between two looks at the event loop. */
+/** Milliseconds between two looks at the event loop. What Node tells is the time between them: a loop without delay has this. */
 const resolution = 20
 
 /** Returns what ends the measuring. */
@@ -19,7 +19,7 @@ export const registerProcess = (registry: Registry): (() => void) => {
       registry,
       `nodejs_eventloop_lag_${part}_seconds`,
       `Event loop delay since the last scrape: ${part}.`,
-      () => (delay.count === 0 ? 0 : read() / 1e9)
+      () => (delay.count === 0 ? 0 : Math.max(0, read() / 1e9 - resolution / 1e3))
     )
   lag('mean', () => delay.mean)
   lag('p50', () => delay.percentile(50))

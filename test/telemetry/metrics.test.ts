@@ -239,6 +239,8 @@ t.test('what the process needs is told under the usual names, event loop delay a
   await new Promise(resolve => setTimeout(resolve, 50))
   const values = await series(metrics)
   t.ok(values.get('nodejs_eventloop_lag_max_seconds')! > 0.01)
+  await new Promise(resolve => setTimeout(resolve, 300))
+  t.ok((await series(metrics)).get('nodejs_eventloop_lag_p50_seconds')! < 0.015, 'a loop that waits has no delay')
   t.ok(values.get('nodejs_heap_size_used_bytes')! > 1e6)
   t.ok(values.get('process_cpu_seconds_total')! > 0)
   t.ok(values.get('process_start_time_seconds')! < Date.now() / 1000)
