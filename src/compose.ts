@@ -237,9 +237,9 @@ async function wire(
   let port: number | undefined
   let adminPort: number | undefined
   let closing: Promise<void> | undefined
+  const ownUrl = (): string => `http://${reachable(config.server.host)}:${port ?? config.server.port}`
   const url = (route = routes[0]!.path): string => {
-    const base = config.server.publicUrl ?? `http://${reachable(config.server.host)}:${port ?? config.server.port}`
-    return new URL(route, base).href
+    return new URL(route, config.server.publicUrl ?? ownUrl()).href
   }
   const close = async (deadlineMs: number, hurry: boolean): Promise<void> => {
     state = 'leaving'
@@ -272,6 +272,7 @@ async function wire(
       state = 'ready'
       for (const note of notes(config)) logger.warn(note)
       for (const route of routes) logger.info(`serving ${route.backend.name} at ${url(route.path)}`)
+      if (config.server.publicUrl !== undefined) logger.info(`listening at ${ownUrl()}`)
       logger.info('point a client at it', { mcpServers: clientBlock(routes, url) })
       if (adminPort !== undefined)
         logger.info(`health and metrics at http://${reachable(config.admin!.host)}:${adminPort}`)

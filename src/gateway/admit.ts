@@ -20,7 +20,7 @@ export const ofNobody: Refusal = {
   text: 'the backend is shared by several clients: none can be asked'
 }
 
-const unreachable: Refusal = { code: -32601, text: 'the client takes no event stream to be asked on' }
+const unreachable: Refusal = { code: -32601, text: 'the client has no event stream to be asked on' }
 
 const tooNew: Refusal = {
   code: -32602,

@@ -20,6 +20,7 @@ import { subscribe, unsubscribe } from './methods/subscriptions.ts'
 import { notified } from './notifications.ts'
 import { noted, noteOutcome } from './outcome.ts'
 import type { Incoming, IncomingGet, IncomingPost, Note } from './request.ts'
+import type { Route } from './route.ts'
 
 /** Requests that the gateway answers, or has a part in; every other one goes to the backend. */
 const methods: Readonly<Record<string, Method>> = {
@@ -213,8 +214,8 @@ export class Dispatch {
         { id }
       )
     }
-    if (incoming.version !== undefined) this.#checkServed(incoming, id)
     const version = incoming.version ?? assumedVersion
+    this.#checkServed(version, incoming.route, id)
     return sessions.ephemeral({
       id: Sessions.newId(),
       revision: 0,
@@ -243,7 +244,7 @@ export class Dispatch {
   #check(live: Live, incoming: Incoming, id: string | undefined): void {
     if (live.closed) throw noSession(id)
     if (incoming.version === undefined || incoming.version === live.record.client.version) return
-    this.#checkServed(incoming, id)
+    this.#checkServed(incoming.version, incoming.route, id)
     facts.drop.publish({ reason: 'version_mismatch' })
     if (this.#context.onMismatch === 'reject') {
       throw new GatewayError('version', `the session speaks ${live.record.client.version}, not ${incoming.version}`, {
@@ -252,8 +253,8 @@ export class Dispatch {
     }
   }
 
-  #checkServed({ version, route }: Incoming, id: string | undefined): void {
-    if (version !== undefined && isVersion(version) && route.versions.includes(version)) return
+  #checkServed(version: string, route: Route, id: string | undefined): void {
+    if (isVersion(version) && route.versions.includes(version)) return
     throw new GatewayError('version', `MCP-Protocol-Version must be one of ${route.versions.join(', ')}`, {
       id,
       data: { supported: [...route.versions].reverse() }
