@@ -233,7 +233,8 @@ t.test('after close nothing is counted, and another gateway has a registry of it
 t.test('what the process needs is told under the usual names, event loop delay among it (P5)', async t => {
   const metrics = open(t)
   t.match(metrics.contentType, /^text\/plain; version=0\.0\.4/)
-  // A delay that the gauges can see.
+  // A delay that the gauges can see, after their first look.
+  await new Promise(resolve => setTimeout(resolve, 60))
   const until = performance.now() + 60
   while (performance.now() < until);
   await new Promise(resolve => setTimeout(resolve, 50))
