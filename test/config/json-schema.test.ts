@@ -13,7 +13,8 @@ const backends = 'backends: { a: { kind: http, url: "http://a/" } }'
 
 t.test('the schema accepts what the program accepts', async t => {
   const examples = new URL('../../config/examples/', import.meta.url)
-  for (const file of readdirSync(examples)) t.ok(accepts(readFileSync(new URL(file, examples), 'utf8')), file)
+  for (const file of readdirSync(examples).filter(name => name.endsWith('.yaml')))
+    t.ok(accepts(readFileSync(new URL(file, examples), 'utf8')), file)
   t.ok(accepts(`server: { port: "\${PORT}" }\nsessions: { idle: "\${IDLE}", mode: "\${MODE}" }\n${backends}`))
   t.ok(accepts(`admin: false\nstreams: { closeAfter: off }\n${backends}`))
 })
