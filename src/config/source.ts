@@ -37,7 +37,8 @@ export const read = (text: string, values: Values): Source => {
     return { line: Math.max(line, 1), column: Math.max(col, 1) }
   }
   const report = (offset: number, path: Path, message: string): void => {
-    problems.push({ ...at(offset), path: pathOf(path), message })
+    // Some quote the file, line ends and all.
+    problems.push({ ...at(offset), path: pathOf(path), message: message.replace(/[\s\p{Cc}]+/gu, ' ').trim() })
   }
   const start = (node: unknown): number => (node as Node | null)?.range?.[0] ?? 0
 
