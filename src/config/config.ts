@@ -193,10 +193,6 @@ export type File = ReadonlyDeep<z.output<typeof file>>
 
 /** One backend, named. Durations are milliseconds. `path` and `cwd` are absolute. */
 export type BackendConfig = ReadonlyDeep<{ name: string } & z.output<typeof backend>>
-export type HttpBackendConfig = Extract<BackendConfig, { kind: 'http' }>
-export type SseBackendConfig = Extract<BackendConfig, { kind: 'sse' }>
-export type StdioBackendConfig = Extract<BackendConfig, { kind: 'stdio' }>
-export type ModuleBackendConfig = Extract<BackendConfig, { kind: 'module' }>
 
 /** One downstream path. `versions` are the revisions served there. */
 export type RouteConfig = { readonly path: string } & ReadonlyDeep<z.output<typeof route>>

@@ -43,7 +43,7 @@ export function parseHost(host: string): { readonly name: string; readonly port:
   return { name: found[1]!.toLowerCase(), port: found[2] }
 }
 
-export const isLoopbackName = (name: string): boolean => name === 'localhost' || name.endsWith('.localhost')
+const isLoopbackName = (name: string): boolean => name === 'localhost' || name.endsWith('.localhost')
 
 const isAddress = (name: string): boolean => (name.startsWith('[') ? isIPv6(name.slice(1, -1)) : isIPv4(name))
 
