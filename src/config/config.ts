@@ -112,10 +112,6 @@ const route = z.strictObject({
     .min(1, 'expected the name of a backend')
     .max(1, 'expected one backend: several behind one route are not served by this version')
     .describe('What is served there'),
-  prefix: z
-    .literal('auto', 'expected auto')
-    .prefault('auto')
-    .describe("Whether names carry the backend's: auto adds nothing to a single backend's"),
   protocol: z
     .strictObject({
       versions: z

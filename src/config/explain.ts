@@ -22,6 +22,7 @@ const later: readonly RegExp[] = [
   /^store\.(url|prefix)$/,
   /^sessions\.perPrincipal$/,
   /^input\.rounds$/,
+  /^routes\["[^"]*"\]\.prefix$/,
   /^(backends|mcpServers)\.[\w-]+\.(era|pool|passthrough)$/
 ]
 

@@ -11,7 +11,6 @@ const named = (name: string, entry: NonNullable<File['backends']>[string], direc
 const single = (path: string, backend: string): RouteConfig => ({
   path,
   backends: [backend],
-  prefix: 'auto',
   protocol: { versions: legacyVersions }
 })
 

@@ -32,7 +32,7 @@ interface PostFacts {
 
 type Gone = Pick<OverStream, 'ids' | 'last'>
 
-interface Running {
+interface Writing {
   readonly live: Live
   readonly pump: Pump
   readonly over: Promise<void>
@@ -51,7 +51,7 @@ export class Posts {
   readonly #options: PostOptions
   readonly #follow: FollowOptions
   /** By stream: the exchange that still runs here, the connection that reads, and what was over here. */
-  readonly #running = new Map<string, Running>()
+  readonly #writing = new Map<string, Writing>()
   readonly #reading = new Map<string, Reading>()
   readonly #over = new OverStreams()
 
@@ -78,12 +78,12 @@ export class Posts {
     const pump = new Pump(outgoing(source), writer, this.#options.behind)
     source.onCloseStream?.(() => this.#closeNow(stream))
     const over = pump.run()
-    this.#running.set(stream, { live, pump, over })
+    this.#writing.set(stream, { live, pump, over })
     const primed = writer !== undefined && hasPriming(live.record.client.version)
     this.#read(live, key, 0, reader, primed)
     if (primed) this.#closeLater(stream, reader)
     await over
-    this.#running.delete(stream)
+    this.#writing.delete(stream)
     if (writer === undefined || live.closed) return
     // Without its end in the log the stream has one event more, the error that a resume gets.
     this.#over.add(key, { ids, last: pump.logged ? pump.last : pump.last + 1, logged: pump.logged })
@@ -126,7 +126,7 @@ export class Posts {
   /** The session is over: its streams end. Resolves once nothing writes any more. */
   async close(live: Live): Promise<void> {
     for (const { live: of, follower } of this.#reading.values()) if (of === live) follower.stop()?.end()
-    const running = [...this.#running.values()].filter(({ live: of }) => of === live)
+    const running = [...this.#writing.values()].filter(({ live: of }) => of === live)
     await Promise.all(running.map(({ over }) => over))
   }
 
@@ -164,7 +164,7 @@ export class Posts {
     reader.onGone(() => {
       if (this.#reading.get(key.stream)?.reader === reader) this.#reading.delete(key.stream)
     })
-    this.#running.get(key.stream)?.pump.attach(follower)
+    this.#writing.get(key.stream)?.pump.attach(follower)
     void follower.start()
   }
 
@@ -179,7 +179,7 @@ export class Posts {
   /** Ends the connection on purpose; the exchange goes on and the client, who holds an event id, comes back (R18). */
   #closeNow(stream: string): void {
     const reading = this.#reading.get(stream)
-    if (reading === undefined || !reading.primed || this.#running.get(stream)?.pump.logged !== true) return
+    if (reading === undefined || !reading.primed || this.#writing.get(stream)?.pump.logged !== true) return
     reading.follower.stop()
     reading.reader.retry(this.#options.retryMs)
     reading.reader.end()

@@ -65,7 +65,7 @@ t.test('every setting has the default of the documentation', async t => {
   ])
   t.strictSame(
     routes,
-    ['/mcp', '/mcp/demo'].map(path => ({ path, backends: ['demo'], prefix: 'auto', protocol: { versions } }))
+    ['/mcp', '/mcp/demo'].map(path => ({ path, backends: ['demo'], protocol: { versions } }))
   )
 })
 

@@ -37,8 +37,6 @@ t.test('routes that are written are the routes; a backend behind none gets a not
   const config = configOf(
     `backends: { a: ${entry}, b: ${entry} }\nroutes: { /x/y: { backends: [a], protocol: { versions: ["2025-11-25"] } } }`
   )
-  t.strictSame(config.routes, [
-    { path: '/x/y', backends: ['a'], prefix: 'auto', protocol: { versions: ['2025-11-25'] } }
-  ])
+  t.strictSame(config.routes, [{ path: '/x/y', backends: ['a'], protocol: { versions: ['2025-11-25'] } }])
   t.strictSame(notes(config), ['backend b is behind no route'])
 })

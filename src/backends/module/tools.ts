@@ -1,5 +1,5 @@
 import type { Tool } from '../../handlers/catalog.ts'
-import { isProtocolError, isToolError, ProtocolError } from '../../handlers/errors.ts'
+import { ClientError, isProtocolError, isToolError, ProtocolError } from '../../handlers/errors.ts'
 import { failed, resultOf } from '../../handlers/result.ts'
 import { facts } from '../../telemetry/events.ts'
 import { contextOf } from './context.ts'
@@ -57,7 +57,9 @@ function failure(conversation: Conversation, tool: Tool, error: unknown): unknow
       return failed(error.message)
     }
   }
-  facts.notice.publish({ level: 'error', text: `the tool ${name} failed`, backend: conversation.backend, error })
+  // What the client refused, or left unanswered, is no fault of the handler.
+  const level = error instanceof ClientError ? 'debug' : 'error'
+  facts.notice.publish({ level, text: `the tool ${name} failed`, backend: conversation.backend, error })
   return failed(error instanceof Error ? error.message : typeof error === 'string' ? error : 'The tool failed.')
 }
 
