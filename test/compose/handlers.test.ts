@@ -105,7 +105,7 @@ t.test('worker: a handler that blocks holds up nobody else, and is named in the 
   const tool = (name: string, body: string) => `export default { name: '${name}', handler: () => ${body} }`
   const folder = t.testdir({ 'block.mjs': tool('block', '{ for (;;); }'), 'fine.mjs': tool('fine', "'fine'") })
   const backends = {
-    apart: { kind: 'module', path: 'block.mjs', worker: true, memory: '128MiB', timeout: '500ms' },
+    apart: { kind: 'module', path: 'block.mjs', worker: true, memory: '128MiB', timeout: '3s' },
     local: { kind: 'module', path: 'fine.mjs' }
   }
   const { gateway, adminUrl } = await startGateway(t, { backends }, folder)
