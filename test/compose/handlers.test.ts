@@ -108,7 +108,7 @@ t.test('worker: a handler that blocks holds up nobody else, and is named in the 
     apart: { kind: 'module', path: 'block.mjs', worker: true, memory: '128MiB', timeout: '3s' },
     local: { kind: 'module', path: 'fine.mjs' }
   }
-  const { gateway, adminUrl } = await startGateway(t, { backends }, folder)
+  const { gateway, adminUrl } = await startGateway(t, { backends, streams: { response: 'json' } }, folder)
   t.throws(() => gateway.handler('apart'), TypeError)
   const [apart, local] = [
     await RawClient.open(gateway.url('/mcp/apart')),
