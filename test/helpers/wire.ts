@@ -27,6 +27,8 @@ export function connect(t: Owner, url: string, options: { readonly allowHalfOpen
   const socket = net.connect({ host: hostname, port: Number(port), ...options })
   t.teardown(() => void socket.destroy())
   let text = ''
+  /** The end of it: joining all of much for every look would take for ever. */
+  let tail = ''
   let ended = false
   let closed = false
   let waiting: (() => void)[] = []
@@ -35,7 +37,9 @@ export function connect(t: Owner, url: string, options: { readonly allowHalfOpen
     waiting = []
   }
   socket.on('data', chunk => {
-    text += chunk.toString('latin1')
+    const more = chunk.toString('latin1')
+    text += more
+    tail = (tail + more).slice(-lookedAt)
     wake()
   })
   socket.on('end', () => {
@@ -61,7 +65,7 @@ export function connect(t: Owner, url: string, options: { readonly allowHalfOpen
     write: data => void socket.write(typeof data === 'string' ? Buffer.from(data, 'latin1') : data),
     async until(what, ms = 5_000) {
       const end = performance.now() + ms
-      const holds = (): boolean => (typeof what === 'function' ? what(wire) : what.test(text.slice(-lookedAt)))
+      const holds = (): boolean => (typeof what === 'function' ? what(wire) : what.test(tail))
       while (!holds()) {
         const left = end - performance.now()
         if (left <= 0)

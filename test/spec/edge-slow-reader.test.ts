@@ -43,7 +43,7 @@ t.test('a paused reader slows the backend, and gets every message once it reads 
   const edge = await startEdge(t, { streams: { highWater: '64KiB', behind: 20, events: 100_000, bytes: '64MiB' } })
   let written = 0
   let full: (() => boolean) | undefined
-  const total = 8_000
+  const total = 20_000
   edge.upstream.options.intercept = async (_request, response, body) => {
     if (!body.includes('tools/call')) return false
     response.writeHead(200, { 'content-type': 'text/event-stream' })

@@ -96,14 +96,14 @@ export class HttpExchange implements Transport, Reader {
 
   resume(): void {
     this.#paused = false
-    this.#leg?.resume()
+    this.#leg?.release()
   }
 
   opened(_leg: Leg, headers: Headers, stream: boolean): void {
     this.#stream = stream
     this.session ??= headers[sessionHeader]
     this.#home?.wire.health.up()
-    if (this.#paused) this.#leg?.pause()
+    if (this.#paused) this.#leg?.hold()
   }
 
   text(text: Buffer, leg: Leg): void {
@@ -185,7 +185,7 @@ export class HttpExchange implements Transport, Reader {
     }
     if (this.queue.push(message) || this.#paused) return
     this.#paused = true
-    leg.pause()
+    leg.hold()
   }
 
   #respond(response: Message): void {

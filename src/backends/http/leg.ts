@@ -1,6 +1,7 @@
 /** One HTTP response of the upstream, read by undici's callbacks: a bounded JSON body, or an event stream. */
 import type { Dispatcher } from 'undici'
 import { type Events, SseParser } from '../../sse/parse.ts'
+import { Flow, type Valve } from '../flow.ts'
 import { Decoder } from './decode.ts'
 import { mediaType } from './headers.ts'
 import type { Fault, Headers, Reader } from './reader.ts'
@@ -16,7 +17,7 @@ const stream = 2
 const refused = 3
 const over = 4
 
-export class Leg implements Dispatcher.DispatchHandler, Events {
+export class Leg implements Dispatcher.DispatchHandler, Events, Valve {
   readonly #limit: number
   readonly #json: boolean
   #reader: Reader | undefined
@@ -29,6 +30,8 @@ export class Leg implements Dispatcher.DispatchHandler, Events {
   #first: Buffer | undefined
   #more: Buffer[] | undefined
   #size = 0
+  /** Of an event stream. */
+  #flow: Flow | undefined
 
   /** `limit`: largest JSON text, bytes. `json`: whether a JSON body is an answer. */
   constructor(reader: Reader, limit: number, json: boolean) {
@@ -51,11 +54,23 @@ export class Leg implements Dispatcher.DispatchHandler, Events {
     controller?.abort(dropped)
   }
 
+  /** The reader is behind. */
+  hold(): void {
+    this.#flow?.hold()
+  }
+
+  /** The reader has caught up. */
+  release(): void {
+    this.#flow?.release()
+  }
+
+  /** For its {@link Flow} alone. */
   pause(): void {
     this.#controller?.pause()
     this.#decoder?.pause()
   }
 
+  /** For its {@link Flow} alone. */
   resume(): void {
     this.#decoder?.resume()
     this.#controller?.resume()
@@ -65,7 +80,7 @@ export class Leg implements Dispatcher.DispatchHandler, Events {
   handOver(reader: Reader): boolean {
     if (this.#state === over) return false
     this.#reader = reader
-    this.resume()
+    this.release()
     return true
   }
 
@@ -102,6 +117,7 @@ export class Leg implements Dispatcher.DispatchHandler, Events {
     }
     if (type === 'text/event-stream') {
       this.#state = stream
+      this.#flow = new Flow(this)
       this.#parser = new SseParser(this, this.#limit)
     } else if (type === 'application/json' && this.#json) {
       this.#state = json
@@ -127,6 +143,7 @@ export class Leg implements Dispatcher.DispatchHandler, Events {
     switch (this.#state) {
       case stream:
         this.#parser?.push(chunk)
+        this.#flow?.took(chunk.length)
         return
       case json:
       case refused:
@@ -222,6 +239,7 @@ export class Leg implements Dispatcher.DispatchHandler, Events {
     this.#state = over
     this.#controller = undefined
     this.#parser = undefined
+    this.#flow = undefined
     this.#first = undefined
     this.#more = undefined
     this.#decoder?.close()

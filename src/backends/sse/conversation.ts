@@ -8,6 +8,7 @@ import { facts } from '../../telemetry/events.ts'
 import { Arrivals } from '../arrivals.ts'
 import type { OpenOptions } from '../backend.ts'
 import { Correlator } from '../correlate.ts'
+import { Flow } from '../flow.ts'
 import { handshake } from '../handshake.ts'
 import { Intake, type UpstreamLimits } from '../intake.ts'
 import { PipeLink } from '../pipe-link.ts'
@@ -36,6 +37,7 @@ export class Conversation {
   readonly #abort = new AbortController()
   readonly #endpoint = Promise.withResolvers<URL>()
   #body: Body | undefined
+  #flow: Flow | undefined
   #link: PipeLink | undefined
   #over = false
 
@@ -48,7 +50,7 @@ export class Conversation {
     this.#correlator = new Correlator({
       backend: wire.backend,
       single: true,
-      pipe: { write: message => this.#post(message), resume: () => this.#body?.resume() },
+      pipe: { write: message => this.#post(message), resume: () => this.#flow?.release() },
       receive: message => this.#arrivals.take(message)
     })
     this.#intake = new Intake(this.#correlator, wire.backend, limits)
@@ -103,6 +105,7 @@ export class Conversation {
     this.#abort.abort()
     this.#body?.destroy()
     this.#body = undefined
+    this.#flow = undefined
     this.#events.over()
     if (this.#link === undefined) return
     this.#link = undefined
@@ -114,12 +117,15 @@ export class Conversation {
     const body = await this.#wire.stream(this.#abort.signal)
     if (this.#over) return void body.on('error', () => {}).destroy()
     this.#body = body
+    const flow = new Flow(body)
+    this.#flow = flow
     const incoming = new Incoming(this.#intake, this.#limits.upstream, {
       endpoint: data => this.#named(data),
       endless: () => this.end(this.#wire.error('backend_broke', 'sent a message without an end'))
     })
     body.on('data', (chunk: Buffer) => {
-      if (!incoming.push(chunk)) body.pause()
+      if (!incoming.push(chunk)) flow.hold()
+      flow.took(chunk.length)
     })
     const broke = (cause?: unknown): void => this.end(this.#wire.error('backend_broke', 'broke off its stream', cause))
     body.on('error', broke)

@@ -4,6 +4,7 @@
  */
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { GatewayError } from '../../errors.ts'
+import { Flow } from '../flow.ts'
 import { endGroup, rememberGroup, signalGroup } from './group.ts'
 import { type Program, start, startFailure } from './program.ts'
 
@@ -32,6 +33,7 @@ export class Child {
   readonly #program: Program
   readonly #events: ChildEvents
   readonly #graces: Graces
+  readonly #output: Flow
   readonly #gone = Promise.withResolvers<void>()
   #exit: string | undefined
   #outputEnded = false
@@ -47,6 +49,7 @@ export class Child {
     this.#events = events
     this.#graces = graces
     this.#child = start(program)
+    this.#output = new Flow(this.#child.stdout)
     if (this.#child.pid !== undefined) rememberGroup(this.#child.pid)
     this.#listen()
   }
@@ -75,7 +78,7 @@ export class Child {
   }
 
   resume(): void {
-    this.#child.stdout.resume()
+    this.#output.release()
   }
 
   /**
@@ -86,7 +89,7 @@ export class Child {
     if (this.#stopping) return this.gone
     this.#stopping = true
     this.#child.stdin.end()
-    this.#child.stdout.resume()
+    this.#output.release()
     if (this.#exit !== undefined) return this.gone
     this.#escalation = setTimeout(() => {
       this.#signal('SIGTERM')
@@ -110,7 +113,8 @@ export class Child {
     child.stdout.on('error', () => {})
     child.stderr.on('error', () => {})
     child.stdout.on('data', (chunk: Buffer) => {
-      if (!this.#events.output(chunk) && !this.#stopping) child.stdout.pause()
+      if (!this.#events.output(chunk) && !this.#stopping) this.#output.hold()
+      this.#output.took(chunk.length)
     })
     child.stdout.on('close', () => {
       this.#outputEnded = true
@@ -135,7 +139,7 @@ export class Child {
     this.#exit = how
     clearTimeout(this.#escalation)
     clearTimeout(this.#patience)
-    this.#child.stdout.resume()
+    this.#output.release()
     const { pid } = this.#child
     if (pid === undefined) this.#gone.resolve()
     else endGroup(pid, this.#graces.terminate).then(this.#gone.resolve)
