@@ -44,6 +44,11 @@ export class Follower {
     this.#options = options
   }
 
+  /** Whether there is somebody who is given what comes. */
+  get reads(): boolean {
+    return this.#reader !== undefined
+  }
+
   /** Resolves once it follows, or will try to. Never rejects. */
   async start(): Promise<void> {
     this.#reader?.onGone(() => this.stop())

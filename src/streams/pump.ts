@@ -5,6 +5,7 @@
 import { facts } from '../telemetry/events.ts'
 import type { Follower } from './follow.ts'
 import type { AppendOptions, Writer } from './stream-log.ts'
+import { type Trickle, trickle } from './trickle.ts'
 
 /** One message on its way into a stream. */
 export interface Outgoing extends AppendOptions {
@@ -22,13 +23,20 @@ export class Pump {
   readonly #behind: number
   #writer: Writer | undefined
   #follower: Follower | undefined
+  readonly #trickle: Trickle
   #last = 0
+  /** Messages in a row that nobody was there to read. */
+  #unread = 0
 
-  /** `behind`: how many messages the reader may lag before the source is not asked for more. Without a writer nothing is logged. */
-  constructor(source: Source, writer: Writer | undefined, behind: number) {
+  /**
+   * `behind`: how many messages the reader may lag before the source is not asked for more; after as many without a reader it
+   * is asked slowly. Without a writer nothing is logged.
+   */
+  constructor(source: Source, writer: Writer | undefined, behind: number, unread: Trickle = trickle) {
     this.#source = source
     this.#writer = writer
     this.#behind = behind
+    this.#trickle = unread
   }
 
   /** Number of the last entry in the log. */
@@ -55,6 +63,8 @@ export class Pump {
       if (outgoing === undefined) break
       await this.#write(outgoing)
       await this.#follower?.behind(this.#last, this.#behind)
+      if (this.#follower?.reads === true) this.#unread = 0
+      else if (++this.#unread > this.#behind) await this.#trickle.turn(outgoing.data.byteLength)
     }
     try {
       await this.#writer?.end()

@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Follower } from '../../src/streams/follow.ts'
 import { type Outgoing, Pump } from '../../src/streams/pump.ts'
+import type { Trickle } from '../../src/streams/trickle.ts'
 import { facts } from '../../src/telemetry/events.ts'
 import { FakeReader } from '../helpers/fake-reader.ts'
 import { FaultyLog, type Operation } from '../helpers/faulty-log.ts'
@@ -157,4 +158,30 @@ t.test('a reader far behind slows the source; without the reader it goes on (dec
   reader.leave()
   source.say(undefined)
   await run
+})
+
+t.test('a flood that nobody reads goes on slowly, and at full speed for whoever comes back', async t => {
+  const log = new FaultyLog()
+  t.teardown(() => log.close())
+  const source = new Told()
+  const turns: (() => void)[] = []
+  const trickle = { turn: () => new Promise<void>(resolve => turns.push(resolve)) } as unknown as Trickle
+  const pump = new Pump(source, await log.open(key, '{}'), 5, trickle)
+  const run = pump.run()
+  for (let i = 0; i < 20; i++) source.say(`${i}`)
+  await until('it waits', () => turns.length === 1)
+  t.equal(pump.last, 6, 'as many as a reader may be behind are free')
+  turns.shift()!()
+  await until('it waits again', () => turns.length === 1)
+  t.equal(pump.last, 7)
+  const reader = new FakeReader()
+  const follower = new Follower(log, key, 0, reader)
+  pump.attach(follower)
+  await follower.start()
+  turns.shift()!()
+  source.say(undefined)
+  await run
+  await reader.until(({ ended }) => ended === 'clean')
+  t.equal(reader.texts.length, 20)
+  t.same(turns, [])
 })
