@@ -17,8 +17,8 @@ export function runs(pid: number): boolean {
   return found !== undefined && found.state !== 'Z'
 }
 
-/** Pids of this process's children, zombies among them. */
-export const children = (): number[] =>
+/** Pids of a process's children (this one's unless named), zombies among them. */
+export const children = (of = process.pid): number[] =>
   readdirSync('/proc')
     .map(Number)
-    .filter(pid => pid > 0 && stat(pid)?.parent === process.pid)
+    .filter(pid => pid > 0 && stat(pid)?.parent === of)
