@@ -161,7 +161,9 @@ t.test('a folder is served as the gateway would, and what it cannot serve fails 
   t.match(await client.callTool('from_class'), { content: [{ text: 'class' }] })
   await t.rejects(testHandler(new URL('broken', fixtures)), { message: /nothing\.ts cannot be loaded/ })
   await t.rejects(testHandler({ neither: true }), { message: 'this is no handler, tool, resource or prompt' })
-  await t.rejects(testHandler({ name: 'bad', inputSchema: { type: 'string' }, handler: () => '' }), { message: /root\b/ })
+  await t.rejects(testHandler({ name: 'bad', inputSchema: { type: 'string' }, handler: () => '' }), {
+    message: /root\b/
+  })
 })
 
 t.test('the package exports it', async t => {
