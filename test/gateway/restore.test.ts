@@ -31,7 +31,7 @@ function scene(t: Test, capabilities: Record<string, unknown>, shared = false): 
       restore(link, backend, new Set(records.map(record => liveOf(record))), {
         post: (live, message) => void posted.push([live, message.method!]),
         receive: message => void received.push(value(message)),
-        patienceMs: 30
+        patienceMs: 500
       })
   }
 }
