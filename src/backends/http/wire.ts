@@ -54,7 +54,15 @@ export class Wire {
     this.#connect = connector(options.timeout)
     const connect: buildConnector.connector = (to, callback) => this.#connect(to, callback)
     const pool = (connections: number): Pool =>
-      new Pool(url.origin, { connections, connect, allowH2: false, keepAliveTimeout: idleConnectionMs, ...forever })
+      new Pool(url.origin, {
+        connections,
+        connect,
+        allowH2: false,
+        keepAliveTimeout: idleConnectionMs,
+        keepAliveMaxTimeout: idleConnectionMs,
+
+        ...forever
+      })
     this.#calls = pool(callConnections)
     this.#streams = pool(streamConnections)
     this.#control = pool(controlConnections)

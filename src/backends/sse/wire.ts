@@ -34,7 +34,13 @@ export class Wire {
         callback(...outcome)
       })
     const pool = (): Pool =>
-      new Pool(options.url.origin, { connections, connect, allowH2: false, keepAliveTimeout: idleConnectionMs })
+      new Pool(options.url.origin, {
+        connections,
+        connect,
+        allowH2: false,
+        keepAliveTimeout: idleConnectionMs,
+        keepAliveMaxTimeout: idleConnectionMs
+      })
     this.#streams = pool()
     this.#posts = pool()
   }

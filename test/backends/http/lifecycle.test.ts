@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import t from 'tap'
 import { makeNotification, makeResult } from '../../../src/protocol/make.ts'
 import { textParam } from '../../../src/protocol/message.ts'
@@ -285,4 +286,19 @@ t.test('20,000 exchanges leave nothing behind', async t => {
   await many(20_000)
   const grown = (await usedBytes()) - before
   t.ok(grown < 1_000_000, `kept ${grown} bytes`)
+})
+
+t.test('an idle connection is closed after 4 s, however long the upstream would keep it', async t => {
+  const { upstream, open } = await bench(t)
+  const sockets = new Set<Socket>()
+  upstream.options.intercept = request => {
+    sockets.add(request.socket)
+    return false
+  }
+  const link = await open()
+  await texts(call(link, 'echo'))
+  t.ok(sockets.size > 0)
+  const began = performance.now()
+  await until('they are closed', () => [...sockets].every(({ destroyed }) => destroyed), 8_000)
+  t.ok(performance.now() - began > 2_000, 'not at once')
 })
