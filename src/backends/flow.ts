@@ -8,7 +8,7 @@ export interface Valve {
 }
 
 /** An upstream that sends less than this (bytes) in a turn of the event loop never waits for others. */
-const freeBytes = 16_384
+const freeBytes = 4_096
 
 export class Flow {
   readonly #valve: Valve

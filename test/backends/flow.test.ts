@@ -46,12 +46,12 @@ t.test('for 2 ms a flood is read on, then it waits for a later turn of the event
   t.same(log, [], 'a new turn')
 })
 
-t.test('small pieces add up; what sends less than 16 KiB in a turn never waits', async t => {
+t.test('small pieces add up; what sends less than 4 KiB in a turn never waits', async t => {
   const { clock, log, flow } = setting()
   const [small, large] = [flow('small'), flow('large')]
   for (let i = 0; i < 20; i++) {
     clock.advance(1)
-    small.took(800)
+    small.took(200)
     large.took(1_000)
   }
   t.same(log, ['large rests'])

@@ -60,7 +60,6 @@ export class Wire {
         allowH2: false,
         keepAliveTimeout: idleConnectionMs,
         keepAliveMaxTimeout: idleConnectionMs,
-
         ...forever
       })
     this.#calls = pool(callConnections)
