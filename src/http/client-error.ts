@@ -5,25 +5,31 @@ import { GatewayError } from '../errors.ts'
 import { errorMessage } from '../protocol/make.ts'
 import { bytes } from '../protocol/write.ts'
 
-const answers: Readonly<Record<string, readonly [status: number, text: string]>> = {
-  HPE_HEADER_OVERFLOW: [431, 'the head of the request is too large'],
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'the chunk extensions are too large'],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'the request took too long to arrive']
+const bodyOf = (text: string): Buffer => bytes(errorMessage(new GatewayError('header', text)))
+
+/** Made once: thousands of slow clients are given up in one turn of the event loop. */
+function answerOf(status: number, text: string): string {
+  const body = bodyOf(text)
+  return (
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +
+    `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`
+  )
 }
 
-const malformed = [400, 'the request is not valid HTTP/1.1'] as const
+const answers: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: answerOf(431, 'the head of the request is too large'),
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: answerOf(413, 'the chunk extensions are too large'),
+  ERR_HTTP_REQUEST_TIMEOUT: answerOf(408, 'the request took too long to arrive')
+}
+
+const malformed = answerOf(400, 'the request is not valid HTTP/1.1')
 
 export function onClientError(error: Error & { code?: string }, socket: Socket): void {
   if (!canAnswer(socket)) {
     socket.destroy()
     return
   }
-  const [status, text] = answers[error.code ?? ''] ?? malformed
-  const body = bodyOf(text)
-  socket.write(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +
-      `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`
-  )
+  socket.write(answers[error.code ?? ''] ?? malformed)
   socket.destroySoon()
 }
 
@@ -33,8 +39,6 @@ export function onExpectation(_request: IncomingMessage, response: ServerRespons
   response.writeHead(417, { 'content-type': 'application/json', 'content-length': body.length, connection: 'close' })
   response.end(body)
 }
-
-const bodyOf = (text: string): Buffer => bytes(errorMessage(new GatewayError('header', text)))
 
 /** What Node keeps of the request that is being read, and of the response whose turn it is. */
 interface Current {
