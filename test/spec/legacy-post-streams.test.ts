@@ -205,7 +205,7 @@ t.test('the result waits for streams.retain; after that one error, and then 405 
 })
 
 t.test('trimming takes progress and logs first, and keeps requests and the response (decisions)', async t => {
-  const { client, turn, events, response } = await streaming(t, {
+  const { client, turn, events, response, status } = await streaming(t, {
     file: { streams: { events: 10 } },
     client: { capabilities: { roots: {} } }
   })
@@ -213,16 +213,13 @@ t.test('trimming takes progress and logs first, and keeps requests and the respo
   const roots = turn.ask('roots/list')
   for (let i = 2; i <= 100; i++) turn.progress(i)
   turn.answer(saying('done'))
-  await until('it was read', async () => {
-    const { events: tail } = await client.get(events.lastId)
-    await tail.whole()
-    const { messages } = tail
-    if (messages.at(-1)?.result === undefined) return false
-    t.equal(messages[0].method, 'roots/list')
-    t.equal(messages.length, 10)
-    await client.post({ id: messages[0].id, result: { roots: [] } })
-    return true
-  })
+  await until('it was read', async () => (await status()).backends[0]!.inflight === 0)
+  const { events: tail } = await client.get(events.lastId)
+  const { messages } = await tail.whole()
+  t.equal(messages[0].method, 'roots/list')
+  t.equal(messages.length, 10)
+  t.match(messages.at(-1), { result: {} })
+  await client.post({ id: messages[0].id, result: { roots: [] } })
   t.match(await roots, { result: { roots: [] } })
 })
 
