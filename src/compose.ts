@@ -182,7 +182,8 @@ async function wire(
     versions: route.protocol.versions
   }))
   const dispatch = new Dispatch(context)
-  const server = await createServer(dispatch, routes, authenticator, {
+  const byPath = new Map(routes.map(route => [route.path, route]))
+  const server = await createServer(dispatch, { find: path => byPath.get(path) }, authenticator, {
     host: config.server.host,
     publicUrl: config.server.publicUrl,
     allowedOrigins: config.server.allowedOrigins,

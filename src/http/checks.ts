@@ -7,14 +7,15 @@ import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify
 import type { Authenticator, Principal } from '../auth/principal.ts'
 import { GatewayError } from '../errors.ts'
 import type { Note } from '../gateway/request.ts'
-import type { Route } from '../gateway/route.ts'
+import type { Route, Routes } from '../gateway/route.ts'
+import type { Bodies } from './bodies.ts'
 import { checkHeaders } from './headers.ts'
 import { hostCheck } from './host.ts'
 import { endBehind, isBehindLast } from './last.ts'
 import { type Accepts, accepts, checkContentType } from './media.ts'
 import { checkMethod } from './methods.ts'
+import type { OpenResponses } from './open-responses.ts'
 import { originCheck } from './origin.ts'
-import { tellWhenOver } from './request-line.ts'
 import { checkAuthority, pathOf } from './target.ts'
 
 declare module 'fastify' {
@@ -37,8 +38,7 @@ export interface OwnNames {
 }
 
 /** Before the preflight. */
-export function arrival(routes: readonly Route[], names: OwnNames): onRequestHookHandler {
-  const byPath = new Map(routes.map(route => [route.path, route]))
+export function arrival(routes: Routes, names: OwnNames, open: OpenResponses): onRequestHookHandler {
   const checkHost = hostCheck(names.publicUrl, names.allowedHosts)
   const checkOrigin = originCheck(names.allowedOrigins, names.host)
   return function arrive(request, reply, done) {
@@ -48,15 +48,16 @@ export function arrival(routes: readonly Route[], names: OwnNames): onRequestHoo
     }
     request.started = performance.now()
     request.note = {}
-    tellWhenOver(request, reply)
+    open.add(request, reply)
+    const { headers } = request.raw
     try {
-      if (request.headers.upgrade !== undefined) stay(request, reply)
-      request.route = byPath.get(pathOf(request.raw))
+      if (headers.upgrade !== undefined) stay(request, reply)
+      request.route = routes.find(pathOf(request.raw))
       if (request.route === undefined) throw elsewhere(request.raw)
       checkHeaders(request.raw)
       checkAuthority(request.raw)
-      checkHost(request.headers.host)
-      checkOrigin(request.headers.origin)
+      checkHost(headers.host)
+      checkOrigin(headers.origin)
       done()
     } catch (error) {
       done(error as Error)
@@ -71,16 +72,16 @@ function stay(request: FastifyRequest, reply: FastifyReply): void {
 }
 
 /** After the preflight. */
-export function admission(authenticator: Authenticator): onRequestHookHandler {
+export function admission(authenticator: Authenticator, bodies: Bodies): onRequestHookHandler {
   return function admit(request, _reply: FastifyReply, done) {
     try {
-      const { authorization } = request.headers
+      const { authorization } = request.raw.headers
       const principal = authenticator.authenticate({ authorization, address: request.ip })
       if (principal instanceof Promise) {
-        principal.then(known => enter(request, known)).then(() => done(), done)
+        principal.then(known => enter(request, known, bodies)).then(() => done(), done)
         return
       }
-      enter(request, principal)
+      enter(request, principal, bodies)
       done()
     } catch (error) {
       done(error as Error)
@@ -88,15 +89,17 @@ export function admission(authenticator: Authenticator): onRequestHookHandler {
   }
 }
 
-function enter(request: FastifyRequest, principal: Principal): void {
+function enter(request: FastifyRequest, principal: Principal, bodies: Bodies): void {
+  const { headers, method } = request.raw
   request.principal = principal
-  checkMethod(request.method)
-  if (request.method === 'POST') checkContentType(request.headers['content-type'])
-  request.accepts = accepts(request.headers.accept)
-  checkAccept(request)
+  checkMethod(method!)
+  if (method === 'POST') checkContentType(headers['content-type'])
+  request.accepts = accepts(headers.accept)
+  checkAccept(method!, request.accepts)
+  if (method === 'POST') bodies.hold(request)
 }
 
-function checkAccept({ method, accepts: { json, sse } }: FastifyRequest): void {
+function checkAccept(method: string, { json, sse }: Accepts): void {
   if (method === 'POST' && !json && !sse) {
     throw new GatewayError('not_acceptable', 'Accept must admit application/json or text/event-stream')
   }

@@ -1,17 +1,35 @@
 /** What pages may send and read (Fetch standard, "CORS protocol"; R22, H19). Only for origins that were allowed before. */
-import type { FastifyCorsOptions } from '@fastify/cors'
-import type { FastifyRequest } from 'fastify'
+import cors, { type FastifyCorsOptions } from '@fastify/cors'
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { methods } from './methods.ts'
 
-/** No page asks: nothing to say. */
-const none: FastifyCorsOptions = { origin: false }
+/**
+ * The plugin works on every request, most of which come from no page: its hook is run for those alone that have an Origin. The
+ * others are told that the answer could have been another one.
+ */
+export function registerCors(app: FastifyInstance): void {
+  const plugged = Object.create(app, {
+    addHook: {
+      value(_name: 'onRequest', hook: onRequestHookHandler) {
+        app.addHook('onRequest', function forPages(request, reply, done) {
+          if (request.raw.headers.origin !== undefined) return hook.call(app, request, reply, done)
+          reply.header('vary', vary)
+          done()
+        })
+      }
+    }
+  }) as FastifyInstance
+  cors(plugged, { delegator: (request, done) => done(null, corsOptions(request)) }, () => {})
+}
+
+/** For caches: the answer depends on it (Fetch standard, "CORS protocol and HTTP caches"). */
+export const vary = 'Origin'
 
 const exposedHeaders = ['Mcp-Session-Id', 'WWW-Authenticate', 'Retry-After']
 
-export function corsOptions({ headers }: FastifyRequest): FastifyCorsOptions {
-  if (headers.origin === undefined) return none
+function corsOptions({ headers }: FastifyRequest): FastifyCorsOptions {
   return {
-    origin: headers.origin,
+    origin: headers.origin!,
     methods: [...methods],
     allowedHeaders: allowed(headers['access-control-request-headers'] ?? ''),
     exposedHeaders,

@@ -23,11 +23,13 @@ export function answerTo(request: FastifyRequest, gateway: Gateway): Promise<Ans
     accepts: request.accepts,
     lastEventId: header(request, lastEventHeader)
   }
-  if (request.method === 'POST') return gateway.post(incoming)
-  return request.method === 'GET' ? gateway.get(incoming) : gateway.delete(incoming)
+  const { method } = request.raw
+  if (method === 'POST') return gateway.post(incoming)
+  return method === 'GET' ? gateway.get(incoming) : gateway.delete(incoming)
 }
 
 /** Stands once: that was checked. */
-const header = ({ headers }: FastifyRequest, name: string): string | undefined => headers[name] as string | undefined
+const header = ({ raw: { headers } }: FastifyRequest, name: string): string | undefined =>
+  headers[name] as string | undefined
 
 const empty = Buffer.alloc(0)

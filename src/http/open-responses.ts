@@ -1,13 +1,22 @@
-/** How many responses are not over yet: at the end of the gateway the last of them are waited for. */
-import type { ServerResponse } from 'node:http'
+/** The responses that are not over yet: what is to be done when one is, and when the last of them is. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+type Over = (request: FastifyRequest, reply: FastifyReply) => void
 
 export class OpenResponses {
+  readonly #over: Over
   #count = 0
   #empty: PromiseWithResolvers<void> | undefined
 
-  add(response: ServerResponse): void {
+  /** `over` is called once for each response, when it is written or its connection is gone. */
+  constructor(over: Over) {
+    this.#over = over
+  }
+
+  add(request: FastifyRequest, reply: FastifyReply): void {
     this.#count++
-    response.on('close', this.#closed)
+    // The one listener of a request: each more costs the way of every call.
+    reply.raw.on('close', () => this.#closed(request, reply))
   }
 
   /** Resolves once none is open. */
@@ -17,9 +26,9 @@ export class OpenResponses {
     return this.#empty.promise
   }
 
-  /** One function for all: an open stream holds none of its own. */
-  readonly #closed = (): void => {
+  #closed(request: FastifyRequest, reply: FastifyReply): void {
     this.#count--
+    this.#over(request, reply)
     if (this.#count > 0) return
     this.#empty?.resolve()
     this.#empty = undefined

@@ -1,12 +1,13 @@
 /** Writes an Answer, or the refusal, as the HTTP response. */
 import { Readable } from 'node:stream'
-import type { FastifyReply, onSendHookHandler } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { type ErrorCode, GatewayError, toGatewayError } from '../errors.ts'
 import type { Answer } from '../gateway/answer.ts'
 import { errorMessage } from '../protocol/make.ts'
 import type { Message } from '../protocol/message.ts'
-import { byteLength, bytes, parts } from '../protocol/write.ts'
+import { byteLength, bytes, latin1, parts } from '../protocol/write.ts'
 import { facts } from '../telemetry/events.ts'
+import { vary } from './cors.ts'
 import { endBehind } from './last.ts'
 import { openSse, type SseOptions } from './sse-reply.ts'
 
@@ -17,40 +18,58 @@ export interface ReplyOptions extends SseOptions {
   leaving: boolean
 }
 
-export function writeAnswer(reply: FastifyReply, answer: Answer, options: ReplyOptions): FastifyReply | undefined {
+export function writeAnswer(reply: FastifyReply, answer: Answer, options: ReplyOptions): void {
   if (options.leaving) reply.header('connection', 'close')
   switch (answer.kind) {
     case 'accepted':
-      return reply.code(202).send()
+      reply.code(202).send()
+      return
     case 'deleted':
-      return reply.code(204).send()
-    case 'message': {
-      if (answer.session !== undefined) reply.header('mcp-session-id', answer.session)
-      reply.code(answer.status ?? 200).header('content-type', json)
-      const whole = isSingle(answer.body) ? sendMessage(reply, answer.body) : sendBody(reply, batchParts(answer.body))
+      reply.code(204).send()
+      return
+    case 'message':
       // A reader that takes nothing is cut, and what waits for it let go (E1).
-      if (!whole || reply.raw.writableLength > 0) reply.raw.setTimeout(options.stallMs)
-      return reply
-    }
+      if (!writeBody(reply, answer, options) || reply.raw.writableLength > 0) reply.raw.setTimeout(options.stallMs)
+      return
     case 'stream': {
       const headers = answer.session === undefined ? {} : { 'mcp-session-id': answer.session }
       answer.run(openSse(reply, headers, options))
-      return undefined
     }
   }
 }
 
+/** Whether all of it is in the socket's hands now. */
+function writeBody(reply: FastifyReply, answer: MessageAnswer, { leaving }: ReplyOptions): boolean {
+  const { body, session } = answer
+  if (isSingle(body) && byteLength(body) < copyBelow && session === undefined && !leaving && isPlain(reply)) {
+    writePlain(reply, latin1(body))
+    return true
+  }
+  if (session !== undefined) reply.header('mcp-session-id', session)
+  reply.code(answer.status ?? 200).header('content-type', json)
+  return sendBody(reply, isSingle(body) ? parts(body) : batchParts(body))
+}
+
+type MessageAnswer = Extract<Answer, { kind: 'message' }>
+
 const isSingle = (body: Message | readonly Message[]): body is Message => !Array.isArray(body)
+
+/** Nothing was set on it but what every answer has. */
+const isPlain = ({ request: { raw } }: FastifyReply): boolean =>
+  raw.headers.origin === undefined && raw.headers.upgrade === undefined
+
+/**
+ * The answer to a call, in one write with its head: Node joins a string to it. Bytes that are read and written as Latin-1 are
+ * the same bytes.
+ */
+function writePlain(reply: FastifyReply, text: string): void {
+  reply.hijack()
+  reply.raw.writeHead(200, { 'content-type': json, 'content-length': text.length, vary })
+  reply.raw.end(text, 'latin1')
+}
 
 /** Larger bodies are written in their parts, not copied into one. */
 const copyBelow = 65_536
-
-/** Whether all of it is in the socket's hands now. */
-function sendMessage(reply: FastifyReply, message: Message): boolean {
-  if (byteLength(message) >= copyBelow) return sendBody(reply, parts(message))
-  reply.send(bytes(message))
-  return true
-}
 
 /** Whether all of it is in the socket's hands now. */
 function sendBody(reply: FastifyReply, pieces: readonly Buffer[]): boolean {
@@ -96,14 +115,6 @@ export function writeError(reply: FastifyReply, thrown: unknown): FastifyReply {
     .code(error.status)
     .header('content-type', json)
     .send(bytes(errorMessage(error)))
-}
-
-/** Bodies shorter than this leave with the head in one write: Node joins a string to it, but not a buffer. */
-const joinedBelow = 8_192
-
-/** After Fastify has settled the media type, to which it would add a charset for a string. */
-export const joinWithHead: onSendHookHandler<unknown> = (_request, _reply, payload, done) => {
-  done(null, Buffer.isBuffer(payload) && payload.length < joinedBelow ? payload.toString() : payload)
 }
 
 /** What Fastify and Node say in their own words, in ours. */

@@ -5,11 +5,8 @@ import { facts } from '../telemetry/events.ts'
 /** What is said of a client that left before the head of its response was written. */
 const clientClosed = 499
 
-export function tellWhenOver(request: FastifyRequest, reply: FastifyReply): void {
-  if (facts.request.wanted) reply.raw.on('close', () => tell(request, reply))
-}
-
-function tell(request: FastifyRequest, { raw }: FastifyReply): void {
+export function tell(request: FastifyRequest, { raw }: FastifyReply): void {
+  if (!facts.request.wanted) return
   const { note } = request
   facts.request.publish({
     id: request.id,

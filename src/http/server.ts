@@ -1,19 +1,19 @@
 /** The listener for clients: Fastify in front, the gateway as three functions behind. */
 import type { AddressInfo } from 'node:net'
-import cors from '@fastify/cors'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Authenticator } from '../auth/principal.ts'
-import type { Route } from '../gateway/route.ts'
-import { boundBodies } from './bodies.ts'
+import type { Routes } from '../gateway/route.ts'
+import { Bodies } from './bodies.ts'
 import { admission, arrival, elsewhere } from './checks.ts'
 import { onClientError, onExpectation } from './client-error.ts'
-import { corsOptions } from './cors.ts'
+import { registerCors } from './cors.ts'
 import { allowHalfClose } from './half-close.ts'
 import { maxHeaders } from './headers.ts'
 import { answerTo, type Gateway } from './incoming.ts'
 import { KeepAlive } from './keep-alive.ts'
 import { OpenResponses } from './open-responses.ts'
-import { fromFastify, joinWithHead, type ReplyOptions, writeAnswer, writeError } from './reply.ts'
+import { fromFastify, type ReplyOptions, writeAnswer, writeError } from './reply.ts'
+import { tell } from './request-line.ts'
 
 /** Milliseconds and bytes. */
 export interface ServerOptions {
@@ -45,27 +45,33 @@ export interface HttpServer {
 
 export async function createServer(
   gateway: Gateway,
-  routes: readonly Route[],
+  routes: Routes,
   authenticator: Authenticator,
   options: ServerOptions
 ): Promise<HttpServer> {
   const keepAlive = new KeepAlive({ everyMs: options.keepAliveMs, stallMs: options.stallMs })
   const app = fastifyFor(options)
-  app.addHook('onRequest', arrival(routes, options))
-  await app.register(cors, { delegator: (request, done) => done(null, corsOptions(request)) })
-  app.addHook('onRequest', admission(authenticator))
-  app.addHook('preParsing', boundBodies(options.bodyLimit))
-  app.addHook('onSend', joinWithHead)
+  const bodies = new Bodies(options.bodyLimit)
+  const open = new OpenResponses((request, reply) => {
+    bodies.release(request)
+    tell(request, reply)
+  })
+  app.addHook('onRequest', arrival(routes, options, open))
+  registerCors(app)
+  app.addHook('onRequest', admission(authenticator, bodies))
   const replies: ReplyOptions = { keepAlive, highWater: options.highWater, stallMs: options.stallMs, leaving: false }
-  for (const { path } of routes) {
-    app.route({
-      method: ['GET', 'POST', 'DELETE'],
-      url: path,
-      handler: async (request, reply) => writeAnswer(reply, await answerTo(request, gateway), replies)
-    })
-  }
-  const open = new OpenResponses()
-  app.server.on('request', (_request, response) => open.add(response))
+  app.route({
+    method: ['GET', 'POST', 'DELETE'],
+    // Which paths there are is looked up by the checks: that can change while the server runs.
+    url: '*',
+    // The answer is written by hand: what Fastify does with a promise costs more than all the checks together.
+    handler: (request, reply) => {
+      answerTo(request, gateway).then(
+        answer => writeAnswer(reply, answer, replies),
+        error => reply.send(error)
+      )
+    }
+  })
   await app.ready()
   return {
     async listen(port) {
@@ -136,6 +142,7 @@ function fastifyFor(options: ServerOptions): FastifyInstance {
     return writeError(reply, ours)
   })
   app.decorateRequest('started', 0)
+  app.decorateRequest('held', 0)
   app.decorateRequest('note')
   app.decorateRequest('route', undefined)
   app.decorateRequest('principal', undefined)

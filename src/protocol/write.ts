@@ -31,6 +31,21 @@ export function bytes(message: Message): Buffer {
   return out
 }
 
+/** The bytes of the text, each as the character of its number: what is written in Latin-1 is the text. */
+export function latin1(message: Message): string {
+  const { edits, source } = message
+  let text = ''
+  let at = 0
+  for (const edit of edits) {
+    text += source.toString('latin1', at, edit.start)
+    text += ascii.test(edit.text) ? edit.text : Buffer.from(edit.text).toString('latin1')
+    at = edit.end
+  }
+  return text + source.toString('latin1', at)
+}
+
+const ascii = /^[\x00-\x7f]*$/
+
 export function byteLength(message: Message): number {
   let length = message.source.length
   for (const { start, end, text } of message.edits) length += Buffer.byteLength(text) - (end - start)

@@ -34,7 +34,7 @@ async function start(
   }
   const server = await createServer(
     whole,
-    [{ path: '/mcp', backend: {} as Backend, versions: ['2025-11-25'] }],
+    { find: path => (path === '/mcp' ? { path, backend: {} as Backend, versions: ['2025-11-25'] } : undefined) },
     { authenticate: authenticate ?? (() => anonymous) },
     {
       host: '127.0.0.1',
@@ -255,7 +255,7 @@ t.test('an address that cannot be had is told', async t => {
   const { url } = await start(t, {})
   const second = await createServer(
     { post: async () => accepted, get: async () => accepted, delete: async () => accepted },
-    [],
+    { find: () => undefined },
     { authenticate: () => anonymous },
     {
       host: '127.0.0.1',
