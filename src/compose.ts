@@ -1,5 +1,4 @@
 /** From a config to a wired, closable gateway. The only file that names implementations. */
-import { readFileSync } from 'node:fs'
 import { anonymousAuthenticator } from './auth/anonymous.ts'
 import type { Authenticator } from './auth/principal.ts'
 import type { Backend } from './backends/backend.ts'
@@ -12,6 +11,7 @@ import { forOlderClient } from './bridge/older-client.ts'
 import { sampledForOlderServer } from './bridge/older-sampling.ts'
 import type { BackendConfig, Config } from './config/config.ts'
 import { notes } from './config/resolve.ts'
+import { secretsOf } from './config/secrets.ts'
 import { GatewayError } from './errors.ts'
 import { Asked } from './exchanges/asked.ts'
 import { InFlight } from './exchanges/in-flight.ts'
@@ -19,28 +19,31 @@ import type { RunningContext } from './exchanges/running.ts'
 import { admit } from './gateway/admit.ts'
 import { broadcast } from './gateway/broadcast.ts'
 import { Channels } from './gateway/channel.ts'
+import { clientBlock } from './gateway/client-block.ts'
 import type { Context } from './gateway/context.ts'
 import { Dispatch } from './gateway/dispatch.ts'
 import { ended } from './gateway/ended.ts'
 import { Health } from './gateway/health.ts'
+import { Limits } from './gateway/limits.ts'
 import { listChanges } from './gateway/list-changed.ts'
 import { Posts } from './gateway/posts.ts'
 import { isFor, receive } from './gateway/receive.ts'
 import { restore } from './gateway/restore.ts'
-import type { Route } from './gateway/route.ts'
+import { self, version } from './gateway/self.ts'
 import { Turns } from './gateway/turns.ts'
+import { type Generation, generate, type Makers } from './generations/generation.ts'
 import { drain } from './generations/shutdown.ts'
 import type { Handler } from './handlers/handler.ts'
+import { localUrl } from './http/addresses.ts'
 import { createAdmin } from './http/admin.ts'
 import { createServer } from './http/server.ts'
 import { MemoryPresence } from './instances/memory.ts'
 import { Links, type LinksOptions } from './links/links.ts'
 import { makeNotification } from './protocol/make.ts'
 import type { Message } from './protocol/message.ts'
-import { latestLegacy } from './protocol/version.ts'
 import { type Live, Sessions, sessionHash } from './sessions/lifecycle.ts'
 import { MemorySessionStore } from './sessions/memory.ts'
-import type { Client, SessionStore } from './sessions/session.ts'
+import type { SessionStore } from './sessions/session.ts'
 import { MemoryStreamLog } from './streams/memory.ts'
 import type { StreamLog } from './streams/stream-log.ts'
 import { facts } from './telemetry/events.ts'
@@ -82,23 +85,34 @@ export interface Parts {
 /** Rejects with a GatewayError when a backend cannot be made at all (a module that does not load). */
 export async function createGateway(config: Config, parts: Parts = {}): Promise<Gateway> {
   const logger = createLogger(config.logging, { secrets: secretsOf(config) })
-  const backends = new Map<string, Backend>()
+  const limits = new Limits()
+  const makers: Makers = {
+    async backend(given, whole) {
+      const backend = await createBackend(given, whole)
+      limits.set(backend, given)
+      return backend
+    },
+    route: ({ path, backends: [name], protocol }, _whole, backends) => ({
+      path,
+      backend: backends.get(name!)!,
+      versions: protocol.versions
+    })
+  }
   try {
-    for (const backend of config.backends) backends.set(backend.name, await createBackend(backend, config))
+    return await wire(await generate(config, makers), limits, logger, parts)
   } catch (error) {
-    await Promise.all([...backends.values()].map(backend => backend.close()))
     await logger.close()
     throw error
   }
-  return wire(config, backends, logger, parts)
 }
 
 async function wire(
-  config: Config,
-  backends: Map<string, Backend>,
+  generation: Generation,
+  callLimits: Limits,
   logger: ReturnType<typeof createLogger>,
   { authenticator = anonymousAuthenticator, ...given }: Parts
 ): Promise<Gateway> {
+  const { config, backends } = generation
   const presence = new MemoryPresence()
   const { streams } = config
   const bounds = { events: streams.events, bytes: streams.bytes, total: streams.total, retainMs: streams.retain }
@@ -140,12 +154,11 @@ async function wire(
     closeAfterMs: streams.closeAfter,
     behind: streams.behind
   })
-  const limits = limitsOf(config)
   const running: RunningContext = {
     links,
     asked,
     inFlight,
-    limits: (backend, method) => limits(backend.name, method),
+    limits: callLimits.of,
     adapt: (message, { request, live, backend }) => {
       if (message.kind === 'response') return forOlderClient(message, request.method!, live.record.client.version)
       return isFor(message, live, backend) ? message : undefined
@@ -176,11 +189,7 @@ async function wire(
   }
   sessions.onClosed((live, reason) => void ended(live, reason, context, log))
 
-  const routes: Route[] = config.routes.map(route => ({
-    path: route.path,
-    backend: backends.get(route.backends[0]!)!,
-    versions: route.protocol.versions
-  }))
+  const routes = [...generation.routes.values()]
   const dispatch = new Dispatch(context)
   const byPath = new Map(routes.map(route => [route.path, route]))
   const server = await createServer(dispatch, { find: path => byPath.get(path) }, authenticator, {
@@ -238,7 +247,7 @@ async function wire(
   let port: number | undefined
   let adminPort: number | undefined
   let closing: Promise<void> | undefined
-  const ownUrl = (): string => `http://${reachable(config.server.host)}:${port ?? config.server.port}`
+  const ownUrl = (): string => localUrl(config.server.host, port ?? config.server.port)
   const url = (route = routes[0]!.path): string => {
     return new URL(route, config.server.publicUrl ?? ownUrl()).href
   }
@@ -274,13 +283,12 @@ async function wire(
       for (const note of notes(config)) logger.warn(note)
       for (const route of routes) logger.info(`serving ${route.backend.name} at ${url(route.path)}`)
       if (config.server.publicUrl !== undefined) logger.info(`listening at ${ownUrl()}`)
-      logger.info('point a client at it', { mcpServers: clientBlock(routes, url) })
-      if (adminPort !== undefined)
-        logger.info(`health and metrics at http://${reachable(config.admin!.host)}:${adminPort}`)
+      logger.info('point a client at it', { mcpServers: clientBlock(config.routes, path => url(path)) })
+      if (adminPort !== undefined) logger.info(`health and metrics at ${localUrl(config.admin!.host, adminPort)}`)
     },
     url,
     get adminUrl() {
-      return adminPort === undefined ? undefined : `http://${reachable(config.admin!.host)}:${adminPort}`
+      return adminPort === undefined ? undefined : localUrl(config.admin!.host, adminPort)
     },
     handler(name) {
       const handler = (backends.get(name) as Partial<ModuleBackend> | undefined)?.handler
@@ -293,27 +301,6 @@ async function wire(
       return closing
     }
   }
-}
-
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
-
-/** Who the gateway is towards upstreams that serve several clients, or one request without a session. */
-const self: Client = {
-  version: latestLegacy,
-  capabilities: '{}',
-  info: JSON.stringify({ name: 'causeway', title: 'Causeway', version })
-}
-
-const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
-
-/** An address that can be asked: those that stand for every address of the machine are none. */
-const reachable = (host: string): string =>
-  host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : bracketed(host)
-
-/** What clients take: each backend at the first of its routes. */
-function clientBlock(routes: readonly Route[], url: (route: string) => string) {
-  const firsts = new Map([...routes].reverse().map(({ backend, path }) => [backend.name, path]))
-  return Object.fromEntries([...firsts].reverse().map(([name, path]) => [name, { type: 'http', url: url(path) }]))
 }
 
 /** A link that another instance opened is opened here too when its session listens here. */
@@ -344,24 +331,3 @@ function createBackend(backend: BackendConfig, { server }: Config): Promise<Back
       return backend.worker ? createWorkerBackend({ ...backend, limits }) : createModuleBackend({ ...backend, limits })
   }
 }
-
-/** `tasks/result` blocks until the task is over, and nothing is said meanwhile. */
-function limitsOf(config: Config) {
-  const byName = new Map(config.backends.map(({ name, timeout, maxTime }) => [name, { timeout, maxTime }]))
-  const endless = { timeout: longest, maxTime: longest }
-  return (name: string, method: string) => (method === 'tasks/result' ? endless : byName.get(name)!)
-}
-
-/** The longest that a timer takes: 24 days. */
-const longest = 2 ** 31 - 1
-
-/** Values that no line of the log may show: those of headers, and of variables whose name says so. */
-function secretsOf(config: Config): string[] {
-  return config.backends.flatMap(backend => {
-    if (backend.kind === 'http' || backend.kind === 'sse') return Object.values(backend.headers)
-    if (backend.kind !== 'stdio') return []
-    return Object.entries(backend.env).flatMap(([name, value]) => (secretName.test(name) ? [value] : []))
-  })
-}
-
-const secretName = /key|token|secret|pass|credential|auth/i
