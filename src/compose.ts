@@ -191,8 +191,7 @@ async function wire(
 
   const routes = [...generation.routes.values()]
   const dispatch = new Dispatch(context)
-  const byPath = new Map(routes.map(route => [route.path, route]))
-  const server = await createServer(dispatch, { find: path => byPath.get(path) }, authenticator, {
+  const server = await createServer(dispatch, { find: path => generation.routes.get(path) }, authenticator, {
     host: config.server.host,
     publicUrl: config.server.publicUrl,
     allowedOrigins: config.server.allowedOrigins,
