@@ -14,6 +14,7 @@ import { notes } from './config/resolve.ts'
 import { secretsOf } from './config/secrets.ts'
 import { GatewayError } from './errors.ts'
 import { Asked } from './exchanges/asked.ts'
+import { Countdowns } from './exchanges/countdown.ts'
 import { InFlight } from './exchanges/in-flight.ts'
 import type { RunningContext } from './exchanges/running.ts'
 import { admit } from './gateway/admit.ts'
@@ -154,10 +155,12 @@ async function wire(
     closeAfterMs: streams.closeAfter,
     behind: streams.behind
   })
+  const countdowns = new Countdowns()
   const running: RunningContext = {
     links,
     asked,
     inFlight,
+    countdowns,
     limits: callLimits.of,
     adapt: (message, { request, live, backend }) => {
       if (message.kind === 'response') return forOlderClient(message, request.method!, live.record.client.version)
@@ -179,7 +182,7 @@ async function wire(
     turns: new Turns(),
     mode: config.sessions.mode,
     response: streams.response,
-    sseAfterMs: streams.sseAfter,
+    sseAfter: countdowns.of(streams.sseAfter),
     onMismatch: config.protocolVersion.onMismatch,
     maxDepth: config.server.limits.depth,
     maxBatch: config.server.limits.batch,

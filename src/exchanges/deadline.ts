@@ -1,15 +1,22 @@
-/** The two limits of one call: silence (`timeout`), which progress extends, and the whole (`maxTime`). One timer. */
+/** The two limits of one call: silence (`timeout`), which progress extends, and the whole (`maxTime`). One of them is waited for. */
+import { Countdown, type Countdowns, Waiting } from './countdown.ts'
 
-export class Deadline {
+export class Deadline extends Waiting {
+  readonly #countdowns: Countdowns
   readonly #silenceMs: number
   readonly #expired: (what: 'timeout' | 'maxTime') => void
   #leftMs: number
   #armed = 0
-  #since = 0
-  #timer: NodeJS.Timeout | undefined
 
   /** `expired` may call `start` to wait for as long again. */
-  constructor(silenceMs: number, wholeMs: number, expired: (what: 'timeout' | 'maxTime') => void) {
+  constructor(
+    countdowns: Countdowns,
+    silenceMs: number,
+    wholeMs: number,
+    expired: (what: 'timeout' | 'maxTime') => void
+  ) {
+    super()
+    this.#countdowns = countdowns
     this.#silenceMs = silenceMs
     this.#leftMs = wholeMs
     this.#expired = expired
@@ -18,35 +25,33 @@ export class Deadline {
 
   /** The upstream said something. */
   touch(): void {
-    if (this.#timer === undefined) return
+    if (this.countdown === undefined) return
     this.stop()
     this.start()
   }
 
   /** Stands still: the upstream waits for the client. */
   stop(): void {
-    if (this.#timer === undefined) return
-    clearTimeout(this.#timer)
+    if (this.countdown === undefined) return
+    this.countdown.stop(this)
     this.#spend()
   }
 
   /** Goes on, with the whole of the silence before it. */
   start(): void {
-    if (this.#timer !== undefined) return
-    this.#since = performance.now()
+    if (this.countdown !== undefined) return
     this.#armed = Math.max(0, Math.min(this.#silenceMs, this.#leftMs))
-    this.#timer = setTimeout(fire, this.#armed, this)
+    const usual = this.#armed === this.#silenceMs
+    const countdown = usual ? this.#countdowns.of(this.#armed) : new Countdown(this.#armed)
+    countdown.start(this)
   }
 
-  fire(): void {
+  override ring(): void {
     this.#spend()
     this.#expired(this.#armed < this.#silenceMs ? 'maxTime' : 'timeout')
   }
 
   #spend(): void {
-    this.#timer = undefined
-    this.#leftMs -= performance.now() - this.#since
+    this.#leftMs -= performance.now() - (this.at - this.#armed)
   }
 }
-
-const fire = (deadline: Deadline): void => deadline.fire()

@@ -1,5 +1,6 @@
 /** From the first message to the shape of the answer: JSON when it is quick, an event stream otherwise (decisions: "Response mode"). */
 import { isError, type Message } from '../protocol/message.ts'
+import { type Countdown, Waiting } from './countdown.ts'
 import type { MessageSource } from './source.ts'
 
 /**
@@ -14,31 +15,60 @@ export type Begun =
   /** An event stream is to be opened; `rest` begins with what came already. */
   | { readonly kind: 'open'; readonly rest: MessageSource }
 
-export async function begin(source: MessageSource, mode: ResponseMode, sseAfterMs: number): Promise<Begun> {
-  if (mode === 'json') return { kind: 'whole', responses: await responsesOf(source) }
-  const came: Message[] = []
-  let settle: ((message: Message | undefined | typeof tooLate) => void) | undefined
-  const timer = setTimeout(() => settle?.(tooLate), sseAfterMs)
-  try {
-    for (;;) {
-      const next = source.next()
-      // What Promise.race does, for a third of its price: this is the way of every call.
-      const message = await new Promise<Message | undefined | typeof tooLate>(resolve => {
-        settle = resolve
-        void next.then(resolve)
-      })
-      if (message === tooLate) return { kind: 'open', rest: from(source, came, next) }
-      if (message === undefined) return { kind: 'whole', responses: came }
-      came.push(message)
-      const plain = message.kind === 'response' && (mode === 'auto' || (mode === 'sse' && isError(message)))
-      if (!plain) return { kind: 'open', rest: from(source, came, undefined) }
-    }
-  } finally {
-    clearTimeout(timer)
-  }
+/** `sseAfter`: how long the response may take to be JSON. */
+export function begin(source: MessageSource, mode: ResponseMode, sseAfter: Countdown): Promise<Begun> {
+  if (mode === 'json') return responsesOf(source).then(responses => ({ kind: 'whole', responses }))
+  return new Promise(resolve => new Beginning(source, mode, sseAfter, resolve).read())
 }
 
-const tooLate = Symbol('too late')
+/** Until the shape is known. By hand: this is on the way of every call, and a loop with a race in it costs several times as much. */
+class Beginning extends Waiting {
+  readonly #source: MessageSource
+  readonly #mode: ResponseMode
+  readonly #settle: (begun: Begun) => void
+  readonly #came: Message[] = []
+  #pending: Promise<Message | undefined> | undefined
+
+  constructor(source: MessageSource, mode: ResponseMode, sseAfter: Countdown, settle: (begun: Begun) => void) {
+    super()
+    this.#source = source
+    this.#mode = mode
+    this.#settle = settle
+    sseAfter.start(this)
+  }
+
+  read(): void {
+    const pending = this.#source.next()
+    this.#pending = pending
+    void pending.then(message => {
+      if (this.#pending === pending) this.#take(message)
+    })
+  }
+
+  /** It takes too long. */
+  override ring(): void {
+    const pending = this.#pending
+    this.#pending = undefined
+    this.#settle({ kind: 'open', rest: from(this.#source, this.#came, pending) })
+  }
+
+  #take(message: Message | undefined): void {
+    if (message !== undefined) {
+      this.#came.push(message)
+      if (this.#isPlain(message)) {
+        this.read()
+        return
+      }
+    }
+    this.countdown?.stop(this)
+    if (message === undefined) this.#settle({ kind: 'whole', responses: this.#came })
+    else this.#settle({ kind: 'open', rest: from(this.#source, this.#came, undefined) })
+  }
+
+  #isPlain(message: Message): boolean {
+    return message.kind === 'response' && (this.#mode === 'auto' || (this.#mode === 'sse' && isError(message)))
+  }
+}
 
 /** Notifications are dropped: a JSON body has no room for them. */
 async function responsesOf(source: MessageSource): Promise<Message[]> {

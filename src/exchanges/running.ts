@@ -14,6 +14,7 @@ import type { Live } from '../sessions/lifecycle.ts'
 import type { Place } from '../streams/stream-log.ts'
 import { facts } from '../telemetry/events.ts'
 import type { Asked, Asker } from './asked.ts'
+import type { Countdowns } from './countdown.ts'
 import { Deadline } from './deadline.ts'
 import type { InFlight } from './in-flight.ts'
 import type { MessageSource } from './source.ts'
@@ -31,6 +32,7 @@ export interface RunningContext {
   readonly links: Links
   readonly asked: Asked
   readonly inFlight: InFlight
+  readonly countdowns: Countdowns
   /** Milliseconds of silence, and in all. */
   readonly limits: (backend: Backend, method: string) => { readonly timeout: number; readonly maxTime: number }
   /** What a response or notification becomes for this client; undefined: it is not for this client. */
@@ -69,7 +71,7 @@ export class Running implements Asker, Call, MessageSource {
     this.streamable = streamable
     this.#context = context
     const { timeout, maxTime } = context.limits(backend, request.method!)
-    this.#deadline = new Deadline(timeout, maxTime, what => this.#expired(what))
+    this.#deadline = new Deadline(context.countdowns, timeout, maxTime, what => this.#expired(what))
     context.inFlight.add(this)
   }
 
@@ -145,7 +147,7 @@ export class Running implements Asker, Call, MessageSource {
     this.#pulling = true
     while (this.#reader !== undefined) {
       try {
-        const exchange = this.#exchange ?? (await this.#open())
+        const exchange = this.#exchange ?? this.#openNow() ?? (await this.#open())
         if (exchange === undefined) break
         const arrived = await exchange.next()
         if (this.#over) break
@@ -159,12 +161,19 @@ export class Running implements Asker, Call, MessageSource {
     this.#pulling = false
   }
 
+  /** On a link that is open. */
+  #openNow(): Exchange | undefined {
+    const link = this.#context.links.ready(this.live, this.backend)
+    return link === undefined ? undefined : this.#send(link)
+  }
+
   /** Undefined when the call ended meanwhile. */
   async #open(): Promise<Exchange | undefined> {
-    const { live, backend } = this
-    const { links } = this.#context
-    const link = links.ready(live, backend) ?? (await links.get(live, backend))
-    if (this.#over) return undefined
+    const link = await this.#context.links.get(this.live, this.backend)
+    return this.#over ? undefined : this.#send(link)
+  }
+
+  #send(link: Link): Exchange {
     this.#link = link
     this.#exchange = link.exchange(this.request, this)
     return this.#exchange

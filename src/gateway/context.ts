@@ -1,5 +1,6 @@
 /** What dispatch and the methods work with; wired once in `compose.ts`. */
 import type { Asked } from '../exchanges/asked.ts'
+import type { Countdown } from '../exchanges/countdown.ts'
 import type { InFlight } from '../exchanges/in-flight.ts'
 import type { ResponseMode } from '../exchanges/run.ts'
 import type { RunningContext } from '../exchanges/running.ts'
@@ -21,9 +22,9 @@ export interface Context {
   readonly turns: Turns
   /** `sessions.mode`. */
   readonly mode: 'required' | 'optional' | 'stateless'
-  /** `streams.response` and `streams.sseAfter` (milliseconds). */
+  /** `streams.response` and `streams.sseAfter`. */
   readonly response: ResponseMode
-  readonly sseAfterMs: number
+  readonly sseAfter: Countdown
   /** `protocolVersion.onMismatch`. */
   readonly onMismatch: 'useSession' | 'reject'
   /** `server.limits.depth`, `server.limits.batch`. */

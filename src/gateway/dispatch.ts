@@ -41,17 +41,17 @@ export class Dispatch {
   /** Rejects with the GatewayError of a refusal. */
   async post(incoming: IncomingPost): Promise<Answer> {
     const body = read(incoming.body, this.#context.maxDepth, this.#context.maxBatch)
-    if (isBatch(body)) return this.#batch(body.elements, incoming)
+    if (isBatch(body)) return await this.#batch(body.elements, incoming)
     // Calls that go on while the gateway drains may need what the client answers, or be cancelled.
     if (body.kind === 'request' && this.#context.draining()) throw shuttingDown(body.id)
     noteOf(body, incoming.note)
     refuseModern(body, incoming)
-    if (body.method === 'initialize') return this.#initialize(body, incoming)
+    if (body.method === 'initialize') return await this.#initialize(body, incoming)
     const id = body.kind === 'request' ? body.id : undefined
     const live = await this.#session(incoming, id)
     this.#check(live, incoming, id)
     if (body.kind === 'request')
-      return this.#answer([this.#source(body, live, incoming)], [body.id!], live, incoming, false)
+      return await this.#answer([this.#source(body, live, incoming)], [body.id!], live, incoming, false)
     await this.#oneWay(body, live)
     return this.#finished(live, accepted)
   }
@@ -154,7 +154,7 @@ export class Dispatch {
     batch: boolean
   ): Promise<Answer> {
     const source = sources.length === 1 ? sources[0]! : merged(sources)
-    const begun = await begin(source, this.#mode(incoming), this.#context.sseAfterMs)
+    const begun = await begin(source, this.#mode(incoming), this.#context.sseAfter)
     if (begun.kind === 'open') {
       incoming.note.outcome = 'ok'
       return { kind: 'stream', run: reader => this.#stream(live, noted(begun.rest, incoming.note), ids, reader) }
@@ -204,7 +204,7 @@ export class Dispatch {
   }
 
   /** The session of the request, or, where the mode allows it, one for this request alone. */
-  async #session(incoming: IncomingPost, id: string | undefined): Promise<Live> {
+  #session(incoming: IncomingPost, id: string | undefined): Promise<Live> | Live {
     const { mode, sessions, self } = this.#context
     if (incoming.session !== undefined) return this.#known(incoming, id)
     if (mode === 'required') {
@@ -231,9 +231,12 @@ export class Dispatch {
 
   async #known(incoming: Incoming, id?: string): Promise<Live> {
     const { sessions } = this.#context
-    const live = await sessions.get(incoming.session!, incoming.route.path, incoming.principal.key).catch(error => {
+    let live: Live | undefined
+    try {
+      live = await sessions.get(incoming.session!, incoming.route.path, incoming.principal.key)
+    } catch (error) {
       throw toGatewayError(error).withId(id)
-    })
+    }
     if (live === undefined) throw noSession(id)
     if (facts.request.wanted) incoming.note.session = sessionHash(live)
     incoming.note.version = live.record.client.version

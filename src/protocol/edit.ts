@@ -5,7 +5,8 @@ import type { Members } from './scan.ts'
 /** The message with another id (JSON text). Responses without an id get one. */
 export function withId(message: Message, id: string): Message {
   if (message.id === id) return message
-  return { ...setMember(message, message.scanned.top, 'id', id), id }
+  const { kind, method, source, scanned } = message
+  return { kind, id, method, source, scanned, edits: setMember(message, scanned.top, 'id', id).edits }
 }
 
 /** The message with `params.<key>` set to a JSON text. `params` must be there. */

@@ -6,6 +6,9 @@ export async function answer<T>(asked: Promise<T>): Promise<T> {
   try {
     return await asked
   } catch (cause) {
-    throw new GatewayError('store', 'the session store does not answer', { cause, headers: { 'retry-after': '5' } })
+    throw unanswered(cause)
   }
 }
+
+export const unanswered = (cause: unknown): GatewayError =>
+  new GatewayError('store', 'the session store does not answer', { cause, headers: { 'retry-after': '5' } })

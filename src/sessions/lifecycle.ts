@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { GatewayError } from '../errors.ts'
 import { facts } from '../telemetry/events.ts'
-import { answer } from './answer.ts'
+import { answer, unanswered } from './answer.ts'
 import type { Caps, SessionId, SessionRecord, SessionStore } from './session.ts'
 
 /** What this instance knows of a session that it has seen. */
@@ -84,7 +84,12 @@ export class Sessions {
   async get(id: SessionId, route: string, principal: string): Promise<Live | undefined> {
     for (;;) {
       const ended = this.#ended
-      const record = await answer(this.#store.get(id, this.#idleMs))
+      let record: SessionRecord | undefined
+      try {
+        record = await this.#store.get(id, this.#idleMs)
+      } catch (cause) {
+        throw unanswered(cause)
+      }
       const live = this.#live.get(id)
       if (record === undefined) {
         if (live !== undefined) this.#forget(live, 'expired')
@@ -111,13 +116,9 @@ export class Sessions {
     yield* this.#live.values()
   }
 
-  list(route: string): AsyncIterable<SessionRecord> {
-    return this.#store.list(route)
-  }
+  readonly list = (route: string): AsyncIterable<SessionRecord> => this.#store.list(route)
 
-  count(): Promise<number> {
-    return this.#store.count()
-  }
+  readonly count = (): Promise<number> => this.#store.count()
 
   /** Changes the record; `change` may run several times. False when the session is gone. Throws GatewayError `store`. */
   async update(live: Live, change: (record: SessionRecord) => Partial<SessionRecord>): Promise<boolean> {

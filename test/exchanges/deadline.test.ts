@@ -1,17 +1,13 @@
 import t, { type Test } from 'tap'
+import { Countdowns } from '../../src/exchanges/countdown.ts'
 import { Deadline } from '../../src/exchanges/deadline.ts'
 import { Timers } from '../helpers/timers.ts'
 
 function setting(t: Test, silenceMs: number, wholeMs: number) {
   const timers = new Timers()
-  const now = performance.now
-  performance.now = () => timers.now()
-  t.teardown(() => {
-    performance.now = now
-    timers.restore()
-  })
+  t.teardown(() => timers.restore())
   const expired: string[] = []
-  const deadline = new Deadline(silenceMs, wholeMs, what => void expired.push(what))
+  const deadline = new Deadline(new Countdowns(), silenceMs, wholeMs, what => void expired.push(what))
   return { timers, expired, deadline }
 }
 

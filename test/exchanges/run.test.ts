@@ -1,4 +1,5 @@
 import t from 'tap'
+import { Countdown } from '../../src/exchanges/countdown.ts'
 import { begin, type ResponseMode } from '../../src/exchanges/run.ts'
 import type { MessageSource } from '../../src/exchanges/source.ts'
 import { makeError, makeNotification, makeRequest, makeResult } from '../../src/protocol/make.ts'
@@ -32,7 +33,7 @@ async function rest(source: MessageSource, count: number): Promise<(Message | un
   return all
 }
 
-const never = 60_000
+const never = new Countdown(60_000)
 
 interface Row {
   readonly modes: readonly ResponseMode[]
@@ -85,7 +86,7 @@ for (const mode of ['auto', 'sse', 'sse-only'] as const) {
   t.test(`${mode}: nothing for sseAfter opens a stream that loses nothing (decisions: "Response mode")`, async t => {
     const gate = Promise.withResolvers<Message | undefined>()
     const says = [gate.promise, Promise.resolve(undefined)]
-    const begun = await begin({ next: () => says.shift()! }, mode, 5)
+    const begun = await begin({ next: () => says.shift()! }, mode, new Countdown(5))
     if (begun.kind !== 'open') return t.fail('no stream')
     gate.resolve(response)
     t.same(await rest(begun.rest, 2), [response, undefined])
@@ -95,7 +96,7 @@ for (const mode of ['auto', 'sse', 'sse-only'] as const) {
 t.test('json: waits for as long as it takes', async t => {
   const gate = Promise.withResolvers<Message | undefined>()
   const says = [gate.promise, Promise.resolve(undefined)]
-  const begun = begin({ next: () => says.shift()! }, 'json', 1)
+  const begun = begin({ next: () => says.shift()! }, 'json', new Countdown(1))
   await new Promise(resolve => setTimeout(resolve, 10))
   gate.resolve(response)
   t.same(await begun, { kind: 'whole', responses: [response] })

@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { GatewayError } from '../../src/errors.ts'
 import { Asked } from '../../src/exchanges/asked.ts'
+import { Countdowns } from '../../src/exchanges/countdown.ts'
 import { InFlight } from '../../src/exchanges/in-flight.ts'
 import { Running, type RunningContext } from '../../src/exchanges/running.ts'
 import { Links } from '../../src/links/links.ts'
@@ -52,6 +53,7 @@ function scene(t: Test, context: Partial<RunningContext> = {}): Scene {
     links,
     asked,
     inFlight,
+    countdowns: new Countdowns(),
     limits: () => ({ timeout: 1_000, maxTime: 3_000 }),
     adapt: message => message,
     admit: message => message,

@@ -1,4 +1,4 @@
-/** Stands in for the global time-outs, on a clock of its own; knows how many are set and whether they hold the process. */
+/** Stands in for the global time-outs and `performance.now()`, on a clock of its own; knows how many are set and whether they hold the process. */
 import { Clock } from './clock.ts'
 
 interface Timer {
@@ -11,9 +11,11 @@ interface Timer {
 export class Timers extends Clock {
   readonly #set = new Set<Timer>()
   readonly #real = { setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout }
+  readonly #realNow = performance.now
 
   constructor() {
     super()
+    performance.now = () => this.now()
     Object.assign(globalThis, {
       setTimeout: (run: (...args: unknown[]) => void, ms: number, ...args: unknown[]): Timer => {
         const timer: Timer = {
@@ -55,5 +57,6 @@ export class Timers extends Clock {
 
   restore(): void {
     Object.assign(globalThis, this.#real)
+    performance.now = this.#realNow
   }
 }
