@@ -1,7 +1,7 @@
 /** From a config to a wired, closable gateway. The only file that names implementations. */
 import { anonymousAuthenticator } from './auth/anonymous.ts'
 import type { Authenticator } from './auth/principal.ts'
-import type { Backend } from './backends/backend.ts'
+import type { Backend, Link } from './backends/backend.ts'
 import { HttpBackend } from './backends/http/backend.ts'
 import { createModuleBackend, type ModuleBackend } from './backends/module/backend.ts'
 import { createWorkerBackend } from './backends/module/worker.ts'
@@ -31,6 +31,7 @@ import { Posts } from './gateway/posts.ts'
 import { isFor, receive } from './gateway/receive.ts'
 import { restore } from './gateway/restore.ts'
 import { self, version } from './gateway/self.ts'
+import { taskView } from './gateway/task-view.ts'
 import { Turns } from './gateway/turns.ts'
 import { type Generation, generate, type Makers } from './generations/generation.ts'
 import { drain } from './generations/shutdown.ts'
@@ -128,12 +129,20 @@ async function wire(
   const health = new Health(backends.values())
   const asked = new Asked({
     timeoutMs: config.input.timeout,
-    adapt: (answer, method, { server }) =>
-      method === 'sampling/createMessage' ? sampledForOlderServer(answer, server.version) : answer
+    adapt(answer, method, link, live) {
+      if (method === 'sampling/createMessage')
+        return sampledForOlderServer(own(answer, link, live), link.server.version)
+      return own(answer, link, live)
+    }
   })
+  const several = (live: Live): boolean =>
+    (config.routes.find(({ path }) => path === live.record.route)?.backends.length ?? 0) > 1
+  const tasks = taskView(several)
+  const own = (answer: Message, link: Link, live: Live): Message =>
+    tasks.toBackend(answer, live, [...links.of(live)].find(one => one.link === link)?.backend)
   const outside = (live: Live, message: Message): void => void channels.post(live, message)
   const received: LinksOptions['receive'] = (message, link, backend, users) =>
-    receive(message, link, backend, users, { asked, inFlight, channels })
+    receive(message, link, backend, users, { asked, inFlight, channels, tasks })
   const links = new Links({
     sessions,
     self,
@@ -163,11 +172,12 @@ async function wire(
     countdowns,
     limits: callLimits.of,
     adapt: (message, { request, live, backend }) => {
-      if (message.kind === 'response') return forOlderClient(message, request.method!, live.record.client.version)
-      return isFor(message, live, backend) ? message : undefined
+      const seen = tasks.toClient(message, live, backend, request)
+      if (message.kind === 'response') return forOlderClient(seen, request.method!, live.record.client.version)
+      return isFor(message, live, backend) ? seen : undefined
     },
     admit: (request, { live, streamable, backend }) =>
-      admit(request, live, backend, streamable || channels.isOpen(live)),
+      admit(tasks.toClient(request, live, backend), live, backend, streamable || channels.isOpen(live)),
     outside
   }
   let state: 'starting' | 'ready' | 'leaving' | 'draining' = 'starting'

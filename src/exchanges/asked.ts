@@ -36,7 +36,7 @@ export interface AskedOptions {
   /** `input.timeout`, milliseconds. */
   readonly timeoutMs: number
   /** What the client's answer to `method` becomes for this upstream. Default: it passes as it is. */
-  readonly adapt?: (answer: Message, method: string, link: Link) => Message
+  readonly adapt?: (answer: Message, method: string, link: Link, live: Live) => Message
 }
 
 /** Asks that one session may have open: an upstream that never stops asking costs no more. */
@@ -95,7 +95,7 @@ export class Asked {
     const ask = this.#open.get(label)
     if (ask === undefined || ask.live !== live) return this.#isOurs(label, live.record.id) ? 'late' : 'unknown'
     this.#close(ask)
-    const adapted = this.#options.adapt?.(response, ask.method, ask.link) ?? response
+    const adapted = this.#options.adapt?.(response, ask.method, ask.link, live) ?? response
     ask.link.send(withId(adapted, ask.upstreamId)).catch((error: unknown) => {
       facts.notice.publish({ level: 'warn', text: 'an answer of the client did not reach the backend', error })
     })

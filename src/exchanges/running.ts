@@ -187,7 +187,7 @@ export class Running implements Asker, Call, MessageSource {
     this.#deadline?.touch()
     if (message.kind === 'request') this.#ask(message)
     else if (message.method === 'notifications/cancelled') {
-      this.#context.asked.cancelled(message, this.live, this.#link!)
+      this.#context.asked.cancelled(this.#context.adapt(message, this) ?? message, this.live, this.#link!)
     } else {
       const adapted = this.#context.adapt(message, this)
       if (adapted !== undefined) this.#give(adapted)

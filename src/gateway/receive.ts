@@ -14,11 +14,13 @@ import { admit, ofNobody } from './admit.ts'
 import type { Channels } from './channel.ts'
 import { defaultLevel, passes } from './levels.ts'
 import { kept } from './outgoing.ts'
+import type { TaskView } from './task-view.ts'
 
 export interface ReceiveContext {
   readonly asked: Asked
   readonly inFlight: InFlight
   readonly channels: Pick<Channels, 'isOpen' | 'post'>
+  readonly tasks: Pick<TaskView, 'toClient'>
 }
 
 export function receive(
@@ -34,12 +36,14 @@ export function receive(
     return
   }
   if (message.method === 'notifications/cancelled') {
-    for (const live of users) context.asked.cancelled(message, live, link)
+    for (const live of users) context.asked.cancelled(context.tasks.toClient(message, live, backend), live, link)
     return
   }
   const data = kept(message)
   for (const live of users) {
-    if (isFor(message, live, backend)) void context.channels.post(live, message, data)
+    if (!isFor(message, live, backend)) continue
+    const seen = context.tasks.toClient(message, live, backend)
+    void context.channels.post(live, seen, seen === message ? data : undefined)
   }
 }
 
@@ -55,13 +59,13 @@ function ask(request: Message, link: Link, backend: Backend, live: Live, context
   const admitted = admit(request, live, backend, true)
   if (isRefusal(admitted)) return admitted
   const asker = bystanders(request, backend, live, context)
-  const message = context.asked.ask(admitted, live, link, asker)
+  const message = context.asked.ask(context.tasks.toClient(admitted, live, backend), live, link, asker)
   if (message === undefined) return tooMany
   asker.tell(message)
   return undefined
 }
 
-/** It may belong to any call of the session: all stand still. It goes to the call of its task, else to the channel while that is open, else to the oldest call. */
+/** It may belong to any call at the backend: all stand still. It goes to the call of its task, else to the channel while that is open, else to the oldest call, rather one at the backend. */
 function bystanders(request: Message, backend: Backend, live: Live, { inFlight, channels }: ReceiveContext): Asker {
   const task = taskOf(request)
   const calls = [...inFlight.of(live)].filter(call => call.backend === backend)
@@ -74,8 +78,10 @@ function bystanders(request: Message, backend: Backend, live: Live, { inFlight, 
     },
     tell(message) {
       const open = [...inFlight.of(live)].filter(call => call.streamable && !call.over)
+      const near = open.filter(call => call.backend === backend)
       const call =
-        open.find(call => task !== undefined && isOfTask(call, task)) ?? (channels.isOpen(live) ? undefined : open[0])
+        near.find(call => task !== undefined && isOfTask(call, task)) ??
+        (channels.isOpen(live) ? undefined : (near[0] ?? open[0]))
       if (call === undefined) void channels.post(live, message)
       else call.tell(message)
     }

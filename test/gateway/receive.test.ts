@@ -3,6 +3,7 @@ import { Asked } from '../../src/exchanges/asked.ts'
 import { InFlight } from '../../src/exchanges/in-flight.ts'
 import type { Running } from '../../src/exchanges/running.ts'
 import { isFor, receive } from '../../src/gateway/receive.ts'
+import { taskView } from '../../src/gateway/task-view.ts'
 import { value } from '../../src/protocol/write.ts'
 import type { Live } from '../../src/sessions/lifecycle.ts'
 import { FakeBackend, FakeLink, liveOf, messageOf, settled } from '../helpers/fake-backend.ts'
@@ -32,7 +33,7 @@ class Call {
   }
 }
 
-function scene(t: Test, scope: 'session' | 'shared' = 'session') {
+function scene(t: Test, scope: 'session' | 'shared' = 'session', several = false) {
   const asked = new Asked({ timeoutMs: 10_000 })
   t.teardown(() => asked.close())
   const inFlight = new InFlight()
@@ -68,7 +69,8 @@ function scene(t: Test, scope: 'session' | 'shared' = 'session') {
             posted.push([to, value(message)])
             return true
           }
-        }
+        },
+        tasks: taskView(() => several)
       })
   }
 }
@@ -122,6 +124,44 @@ t.test('a request goes to the channel while it is open, else to the oldest call 
     [json, newer].flatMap(({ told }) => told),
     []
   )
+})
+
+const relatedTo = (taskId: string): object => ({ _meta: { 'io.modelcontextprotocol/related-task': { taskId } } })
+
+t.test('R121: of two backends with the same task id, a request goes to the call of its own task', async t => {
+  const { say, call } = scene(t, 'session', true)
+  const elsewhere = call({ id: 1, method: 'tasks/result', params: { taskId: '7' } })
+  Object.assign(elsewhere, { backend: new FakeBackend('session', 'other') })
+  const [older, mine] = [call(), call({ id: 1, method: 'tasks/result', params: { taskId: '7' } })]
+  say({ ...ask, params: relatedTo('7') })
+  t.match(mine.told, [{ method: 'roots/list', params: relatedTo('fake~7') }], 'by its handle')
+  t.same(older.told, [])
+  t.same(elsewhere.told, [])
+  say({ method: 'notifications/cancelled', params: { requestId: 'up', ...relatedTo('7') } })
+  t.match(mine.told[1], {
+    method: 'notifications/cancelled',
+    params: { requestId: mine.told[0].id, ...relatedTo('fake~7') }
+  })
+})
+
+t.test('a request of a backend without calls goes to the oldest call of another, rather than nowhere', async t => {
+  const { say, call, posted } = scene(t)
+  const elsewhere = call()
+  Object.assign(elsewhere, { backend: new FakeBackend('session', 'other') })
+  say(ask)
+  t.equal(elsewhere.told.length, 1)
+  t.same(posted, [])
+  const mine = call()
+  say({ ...ask, id: 'second' })
+  t.equal(mine.told.length, 1, 'one of its own is nearer')
+})
+
+t.test('R121: notices of status have handles where several backends are served, and only there', async t => {
+  for (const several of [true, false]) {
+    const { say, posted } = scene(t, 'session', several)
+    say({ method: 'notifications/tasks/status', params: { taskId: '7', status: 'working' } })
+    t.match(posted[0]![1].params, { taskId: several ? 'fake~7' : '7' })
+  }
 })
 
 t.test('without a call it is kept for the channel', async t => {
