@@ -25,11 +25,14 @@ import type { Context } from './gateway/context.ts'
 import { Dispatch } from './gateway/dispatch.ts'
 import { ended } from './gateway/ended.ts'
 import { Health } from './gateway/health.ts'
+import { Known } from './gateway/known.ts'
 import { Limits } from './gateway/limits.ts'
 import { listChanges } from './gateway/list-changed.ts'
+import { Lists } from './gateway/lists.ts'
 import { Posts } from './gateway/posts.ts'
 import { isFor, receive } from './gateway/receive.ts'
 import { restore } from './gateway/restore.ts'
+import { routeOf } from './gateway/routes.ts'
 import { self, version } from './gateway/self.ts'
 import { taskView } from './gateway/task-view.ts'
 import { Turns } from './gateway/turns.ts'
@@ -88,20 +91,18 @@ export interface Parts {
 export async function createGateway(config: Config, parts: Parts = {}): Promise<Gateway> {
   const logger = createLogger(config.logging, { secrets: secretsOf(config) })
   const limits = new Limits()
+  const known = new Known()
+  const lists = new Lists({ known, timeoutMs: (backend, method) => limits.of(backend, method).timeout })
   const makers: Makers = {
     async backend(given, whole) {
       const backend = await createBackend(given, whole)
       limits.set(backend, given)
       return backend
     },
-    route: ({ path, backends: [name], protocol }, _whole, backends) => ({
-      path,
-      backend: backends.get(name!)!,
-      versions: protocol.versions
-    })
+    route: (route, whole, backends) => routeOf(route, whole, backends, lists)
   }
   try {
-    return await wire(await generate(config, makers), limits, logger, parts)
+    return await wire(await generate(config, makers), { limits, known, lists }, logger, parts)
   } catch (error) {
     await logger.close()
     throw error
@@ -110,7 +111,7 @@ export async function createGateway(config: Config, parts: Parts = {}): Promise<
 
 async function wire(
   generation: Generation,
-  callLimits: Limits,
+  { limits: callLimits, known, lists }: { limits: Limits; known: Known; lists: Lists },
   logger: ReturnType<typeof createLogger>,
   { authenticator = anonymousAuthenticator, ...given }: Parts
 ): Promise<Gateway> {
@@ -150,8 +151,10 @@ async function wire(
     lost: (link, users) => {
       for (const live of users) asked.lost(live, link)
     },
+    opened: (link, backend) => lists.opened(link, backend),
     reopened: (link, backend, users) => restore(link, backend, users, { post: outside, receive: received })
   })
+  lists.use({ links, receive: received, changed: () => {} })
   const channels: Channels = new Channels({
     log,
     asked,
@@ -190,6 +193,8 @@ async function wire(
     posts,
     running,
     turns: new Turns(),
+    known,
+    lists,
     mode: config.sessions.mode,
     response: streams.response,
     sseAfter: countdowns.of(streams.sseAfter),
@@ -293,7 +298,9 @@ async function wire(
       port = await server.listen(config.server.port)
       state = 'ready'
       for (const note of notes(config)) logger.warn(note)
-      for (const route of routes) logger.info(`serving ${route.backend.name} at ${url(route.path)}`)
+      for (const route of routes) {
+        logger.info(`serving ${route.backends.map(({ name }) => name).join(', ')} at ${url(route.path)}`)
+      }
       if (config.server.publicUrl !== undefined) logger.info(`listening at ${ownUrl()}`)
       logger.info('point a client at it', { mcpServers: clientBlock(config.routes, path => url(path)) })
       if (adminPort !== undefined) logger.info(`health and metrics at ${localUrl(config.admin!.host, adminPort)}`)

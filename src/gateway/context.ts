@@ -8,6 +8,8 @@ import type { Links } from '../links/links.ts'
 import type { Live, Sessions } from '../sessions/lifecycle.ts'
 import type { Client } from '../sessions/session.ts'
 import type { Channels } from './channel.ts'
+import type { Known } from './known.ts'
+import type { Lists } from './lists.ts'
 import type { Posts } from './posts.ts'
 import type { Turns } from './turns.ts'
 
@@ -20,6 +22,9 @@ export interface Context {
   readonly posts: Posts
   readonly running: RunningContext
   readonly turns: Turns
+  /** What backends said of themselves, and what they list: for routes with several. */
+  readonly known: Known
+  readonly lists: Lists
   /** `sessions.mode`. */
   readonly mode: 'required' | 'optional' | 'stateless'
   /** `streams.response` and `streams.sseAfter`. */

@@ -1,4 +1,5 @@
 /** The way of one HTTP request of the legacy era: session, version, batch rule, then a table of methods (decisions: "Order of checks"). */
+import type { Backend } from '../backends/backend.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import { begin, type ResponseMode } from '../exchanges/run.ts'
 import { Running } from '../exchanges/running.ts'
@@ -17,6 +18,7 @@ import { initialize } from './methods/initialize.ts'
 import type { Method } from './methods/method.ts'
 import { setLevel } from './methods/set-level.ts'
 import { subscribe, unsubscribe } from './methods/subscriptions.ts'
+import { unionMethod } from './methods/union-methods.ts'
 import { notified } from './notifications.ts'
 import { noted, noteOutcome } from './outcome.ts'
 import type { Incoming, IncomingGet, IncomingPost, Note } from './request.ts'
@@ -133,9 +135,14 @@ export class Dispatch {
   }
 
   #source(request: Message, live: Live, incoming: IncomingPost): MessageSource {
-    const { backend } = incoming.route
+    const { backend, union } = incoming.route
     const context = this.#context
     const streamable = !live.ephemeral && this.#mode(incoming) !== 'json'
+    if (backend === undefined) {
+      const run = (to: Backend, upstream: Message): Running =>
+        new Running(live, to, upstream, streamable, context.running)
+      return unionMethod(request.method!)({ request, live, union: union!, context, note: incoming.note, run })
+    }
     const run = (upstream: Message): Running => new Running(live, backend, upstream, streamable, context.running)
     const method = Object.hasOwn(methods, request.method!) ? methods[request.method!] : undefined
     if (method !== undefined) return method({ request, live, backend, context, run })

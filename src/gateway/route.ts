@@ -1,9 +1,15 @@
 /** A downstream path and what it serves. */
 import type { Backend } from '../backends/backend.ts'
+import type { Union } from './union.ts'
 
 export interface Route {
   readonly path: string
-  readonly backend: Backend
+  /** In the order of the config. */
+  readonly backends: readonly Backend[]
+  /** The only one, where nothing of it is changed: it answers for itself. */
+  readonly backend: Backend | undefined
+  /** Of several backends, or of one that is not served as it is. */
+  readonly union: Union | undefined
   /** The revisions served, oldest first. */
   readonly versions: readonly string[]
 }

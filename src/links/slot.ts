@@ -14,6 +14,8 @@ export interface LinksOptions {
   readonly receive: (message: Message, link: Link, backend: Backend, users: ReadonlySet<Live>) => void
   /** The upstream lost its side of a link. */
   readonly lost: (link: Link, users: ReadonlySet<Live>) => void
+  /** A link was opened, by an opening or a reopening. Must not throw. */
+  readonly opened?: (link: Link, backend: Backend, users: ReadonlySet<Live>) => void
   /** A link was opened again after that: what was set before is set again. Never rejects. */
   readonly reopened: (link: Link, backend: Backend, users: ReadonlySet<Live>) => Promise<void>
 }
@@ -104,6 +106,7 @@ export class Slot {
     if (over !== undefined) throw this.#lostAtOnce(link, over)
     this.#lost = undefined
     this.#link = link
+    this.#options.opened?.(link, backend, users)
     if (this.#listeners.size > 0) link.listen(true)
     return link
   }

@@ -22,6 +22,9 @@ interface Parts {
   readonly stallMs?: number
 }
 
+const backend = {} as Backend
+const served = { backend, backends: [backend], union: undefined }
+
 async function start(
   t: Test,
   { gateway, authenticate, stallMs = 30_000 }: Parts
@@ -34,7 +37,7 @@ async function start(
   }
   const server = await createServer(
     whole,
-    { find: path => (path === '/mcp' ? { path, backend: {} as Backend, versions: ['2025-11-25'] } : undefined) },
+    { find: path => (path === '/mcp' ? { path, versions: ['2025-11-25'], ...served } : undefined) },
     { authenticate: authenticate ?? (() => anonymous) },
     {
       host: '127.0.0.1',

@@ -2,7 +2,7 @@
  * `initialize`: the version is the gateway's own answer, the rest is what the backend says (basic/lifecycle,
  * "Initialization"; R1-R7, R14). A session is made only when the backend's handshake succeeded.
  */
-import type { Server } from '../../backends/backend.ts'
+import type { Backend, Server } from '../../backends/backend.ts'
 import { GatewayError, toGatewayError } from '../../errors.ts'
 import { withMember } from '../../protocol/edit.ts'
 import { errorMessage } from '../../protocol/make.ts'
@@ -10,12 +10,13 @@ import { type Message, readMessage, stringParam, textOf, textParam } from '../..
 import { ScanError, scan } from '../../protocol/scan.ts'
 import { firstModern, hasTasks, isModern } from '../../protocol/version.ts'
 import { bytes } from '../../protocol/write.ts'
-import { Sessions, sessionHash } from '../../sessions/lifecycle.ts'
+import { type Live, Sessions, sessionHash } from '../../sessions/lifecycle.ts'
 import type { Client, SessionId, SessionRecord } from '../../sessions/session.ts'
 import { facts } from '../../telemetry/events.ts'
 import type { Context } from '../context.ts'
 import type { Incoming } from '../request.ts'
 import { newest, type Route } from '../route.ts'
+import { meet } from './meet.ts'
 
 export interface Initialized {
   readonly response: Message
@@ -31,18 +32,17 @@ export async function initialize(request: Message, incoming: Incoming, context: 
   await refuseLive(request, incoming, context)
   const record = recordOf(client, incoming)
   incoming.note.version = client.version
-  incoming.note.backend = route.backend.name
-  const { sessions, links } = context
+  incoming.note.backend = route.backend?.name
+  const { sessions } = context
   if (context.mode === 'stateless') {
     const live = sessions.ephemeral(record)
     try {
-      const link = await links.get(live, route.backend)
-      return { response: resultOf(request, link.server, client.version, route), session: undefined }
+      return { response: await answered(request, live, route, context), session: undefined }
     } catch (error) {
       return { response: errorMessage(toGatewayError(error), request.id), session: undefined }
     } finally {
       // Not waited for: the client has nothing to do with the end of this upstream session.
-      links.release(live).catch((error: unknown) => {
+      context.links.release(live).catch((error: unknown) => {
         facts.notice.publish({ level: 'warn', text: 'an upstream session was not closed', error })
       })
     }
@@ -51,8 +51,7 @@ export async function initialize(request: Message, incoming: Incoming, context: 
     throw error instanceof GatewayError ? error.withId(request.id) : error
   })
   try {
-    const link = await links.get(live, route.backend)
-    const response = resultOf(request, link.server, client.version, route)
+    const response = await answered(request, live, route, context)
     incoming.note.session = sessionHash(live)
     context.opened(live)
     return { response, session: record.id }
@@ -60,6 +59,12 @@ export async function initialize(request: Message, incoming: Incoming, context: 
     await sessions.close(live, 'refused')
     return { response: errorMessage(toGatewayError(error), request.id), session: undefined }
   }
+}
+
+async function answered(request: Message, live: Live, { backend, union }: Route, context: Context): Promise<Message> {
+  if (backend === undefined) return meet(request, live, union!, context)
+  const link = await context.links.get(live, backend)
+  return resultOf(request, link.server, live.record.client.version, backend)
 }
 
 function clientOf(request: Message, route: Route): Client {
@@ -104,11 +109,11 @@ const recordOf = (client: Client, { route, principal, address }: Incoming): Sess
 })
 
 /** The backend's InitializeResult with the version of this leg; members that it forgot are added (R194). */
-function resultOf(request: Message, server: Server, version: string, route: Route): Message {
+function resultOf(request: Message, server: Server, version: string, backend: Backend): Message {
   let result = messageLike(server.result)
   result = withMember(result, 'protocolVersion', JSON.stringify(version))
   if (!isObjectAt(result, 'serverInfo')) {
-    result = withMember(result, 'serverInfo', JSON.stringify({ name: route.backend.name, version: '0' }))
+    result = withMember(result, 'serverInfo', JSON.stringify({ name: backend.name, version: '0' }))
   }
   const capabilities = capabilitiesFor(server, version)
   if (capabilities !== undefined || !isObjectAt(result, 'capabilities')) {

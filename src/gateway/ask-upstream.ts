@@ -1,0 +1,40 @@
+/** A request of the gateway's own to an upstream. */
+import type { Principal } from '../auth/principal.ts'
+import type { Link } from '../backends/backend.ts'
+import { GatewayError } from '../errors.ts'
+import type { Message } from '../protocol/message.ts'
+
+export interface AskOptions {
+  /** After which it is given up, milliseconds. */
+  readonly timeoutMs: number
+  readonly backend: string
+  /** What the upstream says meanwhile. */
+  readonly receive: (message: Message) => void
+}
+
+/** Resolves to the response, which may be an error. Rejects with the GatewayError of an exchange that failed, or `timeout`. */
+export async function askUpstream(link: Link, request: Message, options: AskOptions): Promise<Message> {
+  const { timeoutMs, backend, receive } = options
+  const exchange = link.exchange(request, { principal: own })
+  let late = false
+  const expire = (): void => {
+    late = true
+    exchange.cancel('took too long')
+  }
+  const timer = setTimeout(expire, timeoutMs)
+  try {
+    for await (const message of exchange) {
+      if (message.kind === 'response') return message
+      receive(message)
+    }
+  } finally {
+    clearTimeout(timer)
+  }
+  if (late) {
+    const text = `backend "${backend}" did not answer ${request.method} within ${timeoutMs} ms`
+    throw new GatewayError('timeout', text, { backend })
+  }
+  throw new GatewayError('backend_broke', `backend "${backend}" ended the conversation`, { backend })
+}
+
+const own: Principal = { key: 'gateway' }

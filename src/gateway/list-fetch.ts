@@ -1,0 +1,69 @@
+/** A whole list of one upstream: its pages followed, within bounds (server/utilities/pagination; MUX-05). */
+import { createHash } from 'node:crypto'
+import { setImmediate as otherWork } from 'node:timers/promises'
+import { GatewayError } from '../errors.ts'
+import { makeRequest } from '../protocol/make.ts'
+import { isError, type Message, textOf } from '../protocol/message.ts'
+import { type Item, type Kind, pageOf } from './list-items.ts'
+
+/** Pages, items and bytes of one list. */
+export const maxPages = 100
+export const maxItems = 10_000
+export const maxBytes = 16_777_216
+
+export interface List {
+  /** In the upstream's order; of several with one name the first. */
+  readonly items: readonly Item[]
+  readonly byId: ReadonlyMap<string, Item>
+  /** Of the bytes of all items. */
+  readonly hash: string
+}
+
+/** Of a backend that has nothing of the kind. */
+export const emptyList: List = { items: [], byId: new Map(), hash: '' }
+
+/**
+ * `ask` sends a request and resolves to its response. Rejects with a GatewayError for an upstream that answers with an
+ * error, with something that is no list, with a cursor that it gave before, or with more than the bounds: half of a list is
+ * no list. An upstream that does not know the method has an empty one.
+ */
+export async function fetchList(
+  kind: Kind,
+  backend: string,
+  ask: (request: Message) => Promise<Message>
+): Promise<List> {
+  const refuse = (text: string): never => {
+    throw new GatewayError('backend_invalid', `backend "${backend}": ${kind.method} ${text}`, { backend })
+  }
+  const byId = new Map<string, Item>()
+  const cursors = new Set<string>()
+  const digest = createHash('sha256')
+  let cursor: string | undefined
+  let size = 0
+  for (let pages = 1; ; pages++) {
+    const response = await ask(makeRequest('0', kind.method, cursor === undefined ? undefined : { cursor }))
+    if (isError(response)) {
+      if (pages === 1 && codeOf(response) === -32601) return emptyList
+      refuse(`answered with the error ${codeOf(response)}`)
+    }
+    const page = pageOf(response, kind, backend)
+    size += page.size
+    if (size > maxBytes) refuse(`has more than ${maxBytes} bytes`)
+    for (const item of page.items) {
+      if (byId.has(item.id)) continue
+      byId.set(item.id, item)
+      digest.update(item.bytes.subarray(item.start, item.end))
+    }
+    if (byId.size > maxItems) refuse(`has more than ${maxItems} items`)
+    cursor = page.nextCursor
+    if (cursor === undefined) break
+    if (cursors.has(cursor)) refuse('gave the same cursor twice')
+    if (pages === maxPages) refuse(`has more than ${maxPages} pages`)
+    cursors.add(cursor)
+    await otherWork()
+  }
+  return { items: [...byId.values()], byId, hash: digest.digest('base64') }
+}
+
+const codeOf = ({ source, scanned }: Message): unknown =>
+  (JSON.parse(textOf(source, scanned.top, 'error')!) as { code?: unknown } | null)?.code

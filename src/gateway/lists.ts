@@ -1,0 +1,198 @@
+/**
+ * What backends list, kept per backend, audience and kind: read once however many ask at the same time, by the link of the
+ * session that asks first. What was read last is kept when a reading fails, so that names stay what they were.
+ */
+import type { Backend, Link } from '../backends/backend.ts'
+import { GatewayError, toGatewayError } from '../errors.ts'
+import type { Links } from '../links/links.ts'
+import type { Message } from '../protocol/message.ts'
+import type { Live } from '../sessions/lifecycle.ts'
+import { facts } from '../telemetry/events.ts'
+import { askUpstream } from './ask-upstream.ts'
+import type { Known } from './known.ts'
+import { Entry } from './list-entry.ts'
+import { emptyList, fetchList, type List } from './list-fetch.ts'
+import { type Kind, kinds } from './list-items.ts'
+
+export interface ListsOptions {
+  readonly known: Known
+  /** How long (ms) a backend may take for one page. */
+  readonly timeoutMs: (backend: Backend, method: string) => number
+  readonly now?: () => number
+}
+
+/** What there is once the gateway is wired. */
+export interface ListsContext {
+  readonly links: Pick<Links, 'ready' | 'get' | 'users'>
+  readonly receive: (message: Message, link: Link, backend: Backend, users: ReadonlySet<Live>) => void
+  /** A list may be another one than before, for some audience. */
+  readonly changed: (backend: Backend, kind: Kind) => void
+}
+
+/** Audiences of one backend whose lists are kept; who comes after them takes the place of the one used least recently. */
+const maxAudiences = 500
+
+/** Milliseconds until a list that could not be read is asked for again: doubled each time. */
+const firstPause = 1_000
+const longestPause = 30_000
+
+interface Shelf {
+  readonly entries: Map<string, Entry>
+  /** Counts what made the lists old. */
+  readonly revisions: Record<Kind['name'], number>
+}
+
+export class Lists {
+  readonly #options: ListsOptions
+  #context: ListsContext | undefined
+  readonly #now: () => number
+  readonly #shelves = new WeakMap<Backend, Shelf>()
+
+  constructor(options: ListsOptions) {
+    this.#options = options
+    this.#now = options.now ?? (() => performance.now())
+  }
+
+  /** Before the first request. */
+  use(context: ListsContext): void {
+    this.#context = context
+  }
+
+  /** `audience`: who sees the same lists. */
+  entry(backend: Backend, audience: string, kind: Kind): Entry {
+    const { entries } = this.#shelf(backend)
+    const key = `${kind.name} ${audience}`
+    const entry = entries.get(key) ?? new Entry(backend, kind)
+    entries.delete(key)
+    entries.set(key, entry)
+    if (entries.size > maxAudiences * Object.keys(kinds).length) entries.delete(entries.keys().next().value!)
+    return entry
+  }
+
+  /** Whether what the entry has is what the backend lists, as far as is known. */
+  isFresh(entry: Entry, ttlMs: number): boolean {
+    return (
+      entry.list !== undefined &&
+      entry.failure === undefined &&
+      entry.revision === this.#shelf(entry.backend).revisions[entry.kind.name] &&
+      this.#now() - entry.readAt < ttlMs
+    )
+  }
+
+  /**
+   * Reads what is not fresh. Undefined when there is nothing to wait for: it is fresh, or its backend was given all the
+   * time that there is. Else resolves when it was read or could not be; never rejects.
+   */
+  reading(entry: Entry, live: Live, ttlMs: number, patienceMs: number): Promise<void> | undefined {
+    if (this.isFresh(entry, ttlMs)) return undefined
+    const now = this.#now()
+    if (entry.fetching === undefined) {
+      if (entry.failure !== undefined && now < entry.retryAt) return undefined
+      if (live.closed) return undefined
+      this.#begin(entry, live)
+    }
+    return now - entry.startedAt < patienceMs ? entry.fetching : undefined
+  }
+
+  /** The backend says that its lists changed, or may say something else than before: they are read again when asked for. */
+  invalidate(backend: Backend, capability?: string): void {
+    const { revisions, entries } = this.#shelf(backend)
+    for (const kind of Object.values(kinds)) {
+      if (capability !== undefined && kind.capability !== capability) continue
+      revisions[kind.name]++
+      for (const entry of entries.values()) if (entry.kind === kind) entry.retryAt = 0
+      this.#context?.changed(backend, kind)
+    }
+  }
+
+  /** A link was opened: what could not be read before can be now, and what the backend can do may be something else. */
+  opened(link: Link, backend: Backend): void {
+    const changed = this.#options.known.seen(backend, link.server)
+    const waiting = [...this.#shelf(backend).entries.values()].some(({ failure }) => failure !== undefined)
+    if (changed || waiting) this.invalidate(backend)
+  }
+
+  /** It cannot be reached: its lists are left out until it can, and its names stay taken. */
+  down(backend: Backend, failure: GatewayError): void {
+    for (const entry of this.#shelf(backend).entries.values()) {
+      if (entry.fetching === undefined && entry.failure === undefined) this.#failed(entry, failure)
+    }
+  }
+
+  #shelf(backend: Backend): Shelf {
+    let shelf = this.#shelves.get(backend)
+    if (shelf === undefined) {
+      shelf = { entries: new Map(), revisions: { tools: 0, prompts: 0, resources: 0, templates: 0 } }
+      this.#shelves.set(backend, shelf)
+    }
+    return shelf
+  }
+
+  #begin(entry: Entry, live: Live): void {
+    entry.startedAt = this.#now()
+    entry.fetching = this.#read(entry, live).finally(() => {
+      entry.fetching = undefined
+    })
+  }
+
+  async #read(entry: Entry, live: Live): Promise<void> {
+    const { backend, kind } = entry
+    const revision = this.#shelf(backend).revisions[kind.name]
+    try {
+      const list = await this.#list(entry, live)
+      const { list: before, failure } = entry
+      entry.list = before?.hash === list.hash ? before : this.#same(entry, list)
+      entry.failure = undefined
+      entry.failures = 0
+      entry.revision = revision
+      entry.readAt = this.#now()
+      if (before !== entry.list || failure !== undefined) this.#context?.changed(backend, kind)
+    } catch (error) {
+      const failure = toGatewayError(error)
+      // It was the session that ended, not the backend that failed: the next one tries.
+      if (failure.code === 'session') return
+      this.#failed(entry, failure)
+    }
+  }
+
+  #failed(entry: Entry, failure: GatewayError): void {
+    const { backend, kind } = entry
+    const told = entry.failure !== undefined
+    entry.failure = failure
+    entry.retryAt = this.#now() + Math.min(longestPause, firstPause * 2 ** entry.failures) * (0.8 + Math.random() * 0.4)
+    entry.failures = Math.min(entry.failures + 1, 10)
+    if (told) return
+    const text = `${kind.method} of this backend is left out: ${failure.message}`
+    facts.notice.publish({ level: 'warn', text, backend: backend.name })
+    this.#context?.changed(backend, kind)
+  }
+
+  async #list(entry: Entry, live: Live): Promise<List> {
+    const { backend, kind } = entry
+    const { known, timeoutMs } = this.#options
+    const { links, receive } = this.#context!
+    if (known.has(backend, kind.capability) === false) return emptyList
+    const timeout = timeoutMs(backend, kind.method)
+    const once = async (): Promise<List> => {
+      const link = links.ready(live, backend) ?? (await links.get(live, backend))
+      if (link.server.capabilities[kind.capability] === undefined) return emptyList
+      const hear = (message: Message): void => receive(message, link, backend, links.users(live, backend))
+      const options = { timeoutMs: timeout, backend: backend.name, receive: hear }
+      return fetchList(kind, backend.name, request => askUpstream(link, request, options))
+    }
+    try {
+      return await once()
+    } catch (error) {
+      if (!(error instanceof GatewayError) || error.code !== 'backend_session_lost') throw error
+      return once()
+    }
+  }
+
+  /** The same list that another audience has is kept once. */
+  #same(entry: Entry, list: List): List {
+    for (const other of this.#shelf(entry.backend).entries.values()) {
+      if (other.kind === entry.kind && other.list?.hash === list.hash) return other.list
+    }
+    return list
+  }
+}

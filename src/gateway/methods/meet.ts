@@ -1,0 +1,64 @@
+/** `initialize` where several backends are one server: answered with what is known of them, without waiting for the slowest (MUX-06). */
+import type { Server } from '../../backends/backend.ts'
+import { GatewayError } from '../../errors.ts'
+import { makeResult } from '../../protocol/make.ts'
+import type { Message } from '../../protocol/message.ts'
+import type { Live } from '../../sessions/lifecycle.ts'
+import { capabilitiesOf, instructionsOf } from '../capabilities.ts'
+import type { Context } from '../context.ts'
+import { self } from '../self.ts'
+import type { Member, Union } from '../union.ts'
+
+/** A backend that was given its time in vain is not waited for again so soon, milliseconds. */
+const againMs = 30_000
+
+/**
+ * The InitializeResult. Backends that were never met are opened for the session, side by side, and given `initTimeout`.
+ * Rejects, with `onError: fail`, with the GatewayError of one that fails.
+ */
+export async function meet(request: Message, live: Live, union: Union, context: Context): Promise<Message> {
+  const { known } = context
+  const strangers = union.members.filter(({ backend }) => known.get(backend) === undefined)
+  if (strangers.length > 0) await opened(strangers, live, union, context)
+  const { version } = live.record.client
+  const servers = union.members.map(({ backend }) => ({ name: backend.name, server: known.get(backend) }))
+  return makeResult(request.id!, {
+    protocolVersion: version,
+    capabilities: capabilitiesOf(
+      servers.map(({ server }): Server | undefined => server),
+      version
+    ),
+    serverInfo: JSON.parse(self.info),
+    instructions: instructionsOf(servers)
+  })
+}
+
+async function opened(strangers: readonly Member[], live: Live, union: Union, context: Context): Promise<void> {
+  const { links, known } = context
+  const { initTimeoutMs, onError } = union.options
+  const openings = strangers.map(async ({ backend }) => {
+    try {
+      await links.get(live, backend)
+    } catch (error) {
+      known.waited(backend)
+      if (onError === 'fail') throw error
+    }
+  })
+  const awaited = openings.filter((_opening, i) => onError === 'fail' || !known.late(strangers[i]!.backend, againMs))
+  for (const opening of openings) opening.catch(() => {})
+  if (awaited.length === 0) return
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<'late'>(resolve => {
+    timer = setTimeout(resolve, initTimeoutMs, 'late')
+  })
+  try {
+    if ((await Promise.race([late, Promise.all(awaited)])) !== 'late') return
+  } finally {
+    clearTimeout(timer)
+  }
+  const missing = strangers.filter(({ backend }) => known.get(backend) === undefined)
+  for (const { backend } of missing) known.waited(backend)
+  if (onError === 'skip' || missing.length === 0) return
+  const { name } = missing[0]!.backend
+  throw new GatewayError('timeout', `backend "${name}" did not answer within ${initTimeoutMs} ms`, { backend: name })
+}

@@ -1,0 +1,24 @@
+/** What becomes of each request where several backends are one server. */
+import { GatewayError } from '../../errors.ts'
+import { single } from '../../exchanges/source.ts'
+import { errorMessage, makeResult } from '../../protocol/make.ts'
+import { kinds } from '../list-items.ts'
+import { byName } from './by-name.ts'
+import { listOf } from './lists.ts'
+import type { UnionMethod } from './union-call.ts'
+
+const methods: Readonly<Record<string, UnionMethod>> = {
+  ping: ({ request }) => single(makeResult(request.id!, {})),
+  initialize: ({ request }) => single(errorMessage(new GatewayError('invalid', 'initialize stands alone'), request.id)),
+  'tools/list': listOf(kinds.tools),
+  'tools/call': byName(kinds.tools),
+  'prompts/list': listOf(kinds.prompts),
+  'prompts/get': byName(kinds.prompts),
+  'resources/list': listOf(kinds.resources),
+  'resources/templates/list': listOf(kinds.templates)
+}
+
+export const unionMethod = (name: string): UnionMethod => (Object.hasOwn(methods, name) ? methods[name]! : unknown)
+
+const unknown: UnionMethod = ({ request }) =>
+  single(errorMessage(new GatewayError('method', `no backend has the method ${request.method}`), request.id))

@@ -1,0 +1,68 @@
+/** Whose a name is that clients know, and what its backend calls it: a table decides (MUX-01). */
+import { GatewayError } from '../errors.ts'
+import type { Live } from '../sessions/lifecycle.ts'
+import type { Kind } from './list-items.ts'
+import type { Named } from './names.ts'
+import type { Member, Union } from './union.ts'
+import type { View } from './view.ts'
+
+export interface Target {
+  readonly member: Member
+  /** The backend's own name. */
+  readonly name: string
+}
+
+/**
+ * At once where every list is known; else as soon as the lists that are still to come cannot change it, or had their time.
+ * Rejects with the GatewayError of a name that nobody has, or whose backend cannot say.
+ */
+export function resolveName(union: Union, kind: Kind, name: string, live: Live): Target | Promise<Target> {
+  const view = union.view(live)
+  if (view.complete(kind)) {
+    const found = find(union, view, kind, name)
+    if (found !== undefined) return found
+  }
+  return slowly(union, view, kind, name, live)
+}
+
+async function slowly(union: Union, view: View, kind: Kind, name: string, live: Live): Promise<Target> {
+  const { onError } = union.options
+  await view.readUntil(kind, live, () => isDecided(union, view, kind, name, live))
+  const found = find(union, view, kind, name)
+  const unread = view.unread(kind)
+  if (found !== undefined && (onError === 'skip' || unread.length === 0 || isDecided(union, view, kind, name, live))) {
+    return found
+  }
+  const its = unread.find(({ prefix }) => name.startsWith(`${prefix}${union.options.naming.separator}`))
+  const failure = onError === 'fail' || its !== undefined ? view.failure(kind, its) : undefined
+  throw failure ?? new GatewayError('params', `unknown ${kind.name === 'prompts' ? 'prompt' : 'tool'}: ${short(name)}`)
+}
+
+function find(union: Union, view: View, kind: Kind, name: string): Target | undefined {
+  const found = view.snapshot(kind).table.find(name)
+  const member = found && union.member(found.backend)
+  const own = member?.[kind.name === 'prompts' ? 'prompts' : 'tools'].own(found!.name)
+  return own === undefined ? undefined : { member: member!, name: own }
+}
+
+/** Whether no list that is still to come can say otherwise. */
+function isDecided(union: Union, view: View, kind: Kind, name: string, live: Live): boolean {
+  const found: Named | undefined = view.snapshot(kind).table.find(name)
+  if (found === undefined) return false
+  const { members, lists, options } = union
+  const { mode, separator } = options.naming
+  const awaited = members.filter((_member, i) => {
+    const entry = view.entries(kind)[i]!
+    return (
+      entry.list === undefined && lists.reading(entry, live, options.listTtlMs, options.listTimeoutMs) !== undefined
+    )
+  })
+  if (mode === 'never')
+    return awaited.every(member => members.indexOf(member) > members.indexOf(union.member(found.backend)!))
+  const own = union.member(found.backend)!
+  const full = name !== found.name && name.startsWith(own.prefix)
+  return awaited.length === 0 || (full && !awaited.some(({ prefix }) => name.startsWith(`${prefix}${separator}`)))
+}
+
+/** In messages. */
+const short = (name: string): string => (name.length > 80 ? `${name.slice(0, 80)}...` : name)

@@ -1,0 +1,160 @@
+/** What follows from the lists of the members at one moment: names and merged lists, made once for all who have the same lists. */
+import { facts } from '../telemetry/events.ts'
+import type { List } from './list-fetch.ts'
+import type { Kind } from './list-items.ts'
+import { type Merged, merge, type Shown } from './merge.ts'
+import { NameTable } from './names.ts'
+import type { UnionOptions } from './union.ts'
+
+/** By member; undefined where none was ever read. */
+export type Known = readonly (List | undefined)[]
+
+/** Of each kind: audiences mostly have the same lists, and lists change seldom. */
+const kept = 8
+
+export class Snapshots {
+  readonly #options: UnionOptions
+  readonly #kept = new Map<Kind, Snapshot[]>()
+
+  constructor(options: UnionOptions) {
+    this.#options = options
+  }
+
+  of(kind: Kind, lists: Known): Snapshot {
+    const snapshots = this.#kept.get(kind) ?? []
+    this.#kept.set(kind, snapshots)
+    const at = snapshots.findIndex(snapshot => snapshot.isOf(lists))
+    const [snapshot] = at === -1 ? [new Snapshot(kind, [...lists], this.#options)] : snapshots.splice(at, 1)
+    snapshots.unshift(snapshot!)
+    snapshots.length = Math.min(snapshots.length, kept)
+    return snapshot!
+  }
+}
+
+export class Snapshot {
+  readonly kind: Kind
+  readonly lists: Known
+  readonly #options: UnionOptions
+  #table: NameTable | undefined
+  /** By who is missing. */
+  readonly #merged = new Map<string, Promise<Merged>>()
+  readonly #done = new Map<string, Merged>()
+
+  constructor(kind: Kind, lists: Known, options: UnionOptions) {
+    this.kind = kind
+    this.lists = lists
+    this.#options = options
+  }
+
+  isOf(lists: Known): boolean {
+    for (let i = 0; i < lists.length; i++) if (lists[i] !== this.lists[i]) return false
+    return true
+  }
+
+  /** Of tools and prompts. */
+  get table(): NameTable {
+    this.#table ??= this.#name()
+    return this.#table
+  }
+
+  /** The merged list when it is made already. `missing`: bit by member. */
+  ready(missing: string): Merged | undefined {
+    return this.#done.get(missing)
+  }
+
+  /** The list without the members that are missing (`1` by member, else `0`). */
+  merged(missing: string): Promise<Merged> {
+    let merged = this.#merged.get(missing)
+    if (merged === undefined) {
+      merged = this.#merge(missing)
+      for (const old of this.#merged.keys()) if (this.#merged.size >= kept) this.#forget(old)
+      this.#merged.set(missing, merged)
+      void merged.then(
+        done => {
+          if (this.#merged.get(missing) === merged) this.#done.set(missing, done)
+        },
+        () => this.#forget(missing)
+      )
+    }
+    return merged
+  }
+
+  #forget(missing: string): void {
+    this.#merged.delete(missing)
+    this.#done.delete(missing)
+  }
+
+  #name(): NameTable {
+    const { members, naming, path } = this.#options
+    const listed = members.map((member, i) => {
+      const selection = this.kind.name === 'prompts' ? member.prompts : member.tools
+      const names = (this.lists[i]?.items ?? []).flatMap(({ id }) =>
+        selection.allows(id) ? [selection.shown(id)] : []
+      )
+      return { backend: member.backend.name, prefix: member.prefix, names }
+    })
+    const table = new NameTable(listed, naming)
+    if (table.clashes.length > 0) {
+      const text = `${table.clashes.length} names of ${this.kind.name} at ${path} are those of several backends`
+      const data = { clashes: table.clashes.slice(0, toldClashes) }
+      facts.notice.publish({ level: naming.mode === 'never' ? 'warn' : 'info', text, data })
+    }
+    return table
+  }
+
+  async #merge(missing: string): Promise<Merged> {
+    const { members, page, generation } = this.#options
+    const shown = this.kind.id === 'name' ? this.#named(missing) : this.#byUri(missing)
+    await undefined
+    return merge(shown, {
+      kind: this.kind,
+      page,
+      generation,
+      missing: members.filter((_member, i) => missing[i] === '1').map(({ backend }) => backend.name)
+    })
+  }
+
+  #named(missing: string): Shown[] {
+    const { table } = this
+    return this.#options.members.flatMap((member, i) => {
+      if (missing[i] === '1') return []
+      const selection = this.kind.name === 'prompts' ? member.prompts : member.tools
+      const { name: backend } = member.backend
+      let place = 0
+      return (this.lists[i]?.items ?? []).flatMap((item): Shown[] => {
+        if (!selection.allows(item.id)) return []
+        const id = table.advertised(backend, selection.shown(item.id))
+        if (id === undefined) return []
+        const description = selection.description(item.id)
+        return [{ backend, item, place: place++, id: id === item.id ? undefined : id, description }]
+      })
+    })
+  }
+
+  /** Of several with one URI the first in the order of the config. */
+  #byUri(missing: string): Shown[] {
+    const seen = new Set<string>()
+    let twice: string | undefined
+    const shown = this.#options.members.flatMap(({ backend: { name: backend }, resources }, i) => {
+      if (missing[i] === '1') return []
+      let place = 0
+      return (this.lists[i]?.items ?? []).flatMap((item): Shown[] => {
+        if (!resources.allows(item.id)) return []
+        if (seen.has(item.id)) {
+          twice ??= item.id
+          return []
+        }
+        seen.add(item.id)
+        return [{ backend, item, place: place++, id: undefined, description: resources.description(item.id) }]
+      })
+    })
+    if (twice !== undefined) {
+      const text = `${this.kind.name} at ${this.#options.path}: several backends list ${twice}; the first of them has it`
+      facts.notice.publish({ level: 'warn', text })
+    }
+    return shown
+  }
+}
+
+/** In one line of the log. */
+const toldClashes = 20

@@ -1,0 +1,141 @@
+/** What one audience sees of a union: a session's principal, revision and capabilities say which lists it has. */
+import { hash } from 'node:crypto'
+import { GatewayError } from '../errors.ts'
+import type { Live } from '../sessions/lifecycle.ts'
+import type { Entry } from './list-entry.ts'
+import { type Kind, kinds } from './list-items.ts'
+import type { Merged } from './merge.ts'
+import type { Snapshot } from './snapshots.ts'
+import type { Member, Union } from './union.ts'
+
+/** Who gets the same lists from a backend that has a link for each session. */
+export function audienceOf({ record: { principal, client } }: Live): string {
+  return hash('sha256', JSON.stringify([principal, client.version, client.capabilities]), 'base64')
+}
+
+export class View {
+  readonly #union: Union
+  readonly #entries: Readonly<Record<Kind['name'], readonly Entry[]>>
+  readonly #snapshots = new Map<Kind, Snapshot>()
+
+  constructor(union: Union, live: Live) {
+    this.#union = union
+    const audience = audienceOf(live)
+    const of = (kind: Kind): Entry[] =>
+      union.members.map(({ backend }) =>
+        union.lists.entry(backend, backend.scope === 'shared' ? live.record.principal : audience, kind)
+      )
+    this.#entries = {
+      tools: of(kinds.tools),
+      prompts: of(kinds.prompts),
+      resources: of(kinds.resources),
+      templates: of(kinds.templates)
+    }
+  }
+
+  entries(kind: Kind): readonly Entry[] {
+    return this.#entries[kind.name]
+  }
+
+  /**
+   * Reads what is old or was never read. Undefined when there is nothing to wait for; else resolves when everything was
+   * read, could not be, or had its time. Never rejects.
+   */
+  read(kind: Kind, live: Live): Promise<void> | undefined {
+    return this.#waiting(kind, live) === undefined ? undefined : this.#read(kind, live, () => false)
+  }
+
+  /** The same, over as soon as `enough` says so. */
+  readUntil(kind: Kind, live: Live, enough: () => boolean): Promise<void> {
+    return this.#read(kind, live, enough)
+  }
+
+  /** The names and merged lists of what is known now. */
+  snapshot(kind: Kind): Snapshot {
+    const lists = this.entries(kind)
+    const last = this.#snapshots.get(kind)
+    if (last !== undefined && isOf(last, lists)) return last
+    const snapshot = this.#union.snapshots.of(
+      kind,
+      lists.map(({ list }) => list)
+    )
+    this.#snapshots.set(kind, snapshot)
+    return snapshot
+  }
+
+  /** Who is left out of a list: `1` by member. */
+  missing(kind: Kind): string {
+    let text = ''
+    for (const { list, failure } of this.entries(kind)) text += list === undefined || failure !== undefined ? '1' : '0'
+    return text
+  }
+
+  /** The merged list, of what is known now. */
+  merged(kind: Kind): Merged | Promise<Merged> {
+    const snapshot = this.snapshot(kind)
+    const missing = this.missing(kind)
+    return snapshot.ready(missing) ?? snapshot.merged(missing)
+  }
+
+  /** Whether the lists of all were read at some time. */
+  complete(kind: Kind): boolean {
+    for (const { list } of this.entries(kind)) if (list === undefined) return false
+    return true
+  }
+
+  /** Those whose list was never read. */
+  unread(kind: Kind): Member[] {
+    return this.#union.members.filter((_member, i) => this.entries(kind)[i]!.list === undefined)
+  }
+
+  /** Why the list of a backend, of the first that has none when none is named, is missing. */
+  failure(kind: Kind, of?: Member): GatewayError | undefined {
+    for (const { list, failure, backend } of this.entries(kind)) {
+      if (of !== undefined && of.backend !== backend) continue
+      if (failure !== undefined) return failure
+      if (list === undefined) {
+        const text = `backend "${backend.name}" did not answer ${kind.method} in time`
+        return new GatewayError('timeout', text, { backend: backend.name })
+      }
+    }
+    return undefined
+  }
+
+  async #read(kind: Kind, live: Live, enough: () => boolean): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const { listTimeoutMs } = this.#union.options
+    let late = false
+    const time = new Promise<void>(resolve => {
+      timer = setTimeout(() => {
+        late = true
+        resolve()
+      }, listTimeoutMs)
+    })
+    try {
+      for (;;) {
+        const waiting = this.#waiting(kind, live)
+        if (waiting === undefined || late || enough()) return
+        await Promise.race([time, ...waiting])
+      }
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  #waiting(kind: Kind, live: Live): Promise<void>[] | undefined {
+    const { lists, options } = this.#union
+    let waiting: Promise<void>[] | undefined
+    for (const entry of this.entries(kind)) {
+      const reading = lists.reading(entry, live, options.listTtlMs, options.listTimeoutMs)
+      if (reading === undefined) continue
+      if (waiting === undefined) waiting = [reading]
+      else waiting.push(reading)
+    }
+    return waiting
+  }
+}
+
+function isOf({ lists }: Snapshot, entries: readonly Entry[]): boolean {
+  for (let i = 0; i < entries.length; i++) if (entries[i]!.list !== lists[i]) return false
+  return true
+}
