@@ -1,4 +1,5 @@
 /** Writes an Answer, or the refusal, as the HTTP response. */
+import type { OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { type ErrorCode, GatewayError, toGatewayError } from '../errors.ts'
@@ -22,14 +23,15 @@ export function writeAnswer(reply: FastifyReply, answer: Answer, options: ReplyO
   if (options.leaving) reply.header('connection', 'close')
   switch (answer.kind) {
     case 'accepted':
-      reply.code(202).send()
+      if (isPlain(reply, options)) writePlain(reply, 202, { 'content-length': 0, vary }, '')
+      else reply.code(202).send()
       return
     case 'deleted':
       reply.code(204).send()
       return
     case 'message':
       // A reader that takes nothing is cut, and what waits for it let go (E1).
-      if (!writeBody(reply, answer, options) || reply.raw.writableLength > 0) reply.raw.setTimeout(options.stallMs)
+      if (!writeMessage(reply, answer, options) || reply.raw.writableLength > 0) reply.raw.setTimeout(options.stallMs)
       return
     case 'stream': {
       const headers = answer.session === undefined ? {} : { 'mcp-session-id': answer.session }
@@ -39,10 +41,12 @@ export function writeAnswer(reply: FastifyReply, answer: Answer, options: ReplyO
 }
 
 /** Whether all of it is in the socket's hands now. */
-function writeBody(reply: FastifyReply, answer: MessageAnswer, { leaving }: ReplyOptions): boolean {
+function writeMessage(reply: FastifyReply, answer: MessageAnswer, options: ReplyOptions): boolean {
   const { body, session } = answer
-  if (isSingle(body) && byteLength(body) < copyBelow && session === undefined && !leaving && isPlain(reply)) {
-    writePlain(reply, latin1(body))
+  if (isSingle(body) && byteLength(body) < copyBelow && isPlain(reply, options)) {
+    const text = latin1(body)
+    const head = { 'content-type': json, 'content-length': text.length, vary }
+    writePlain(reply, 200, session === undefined ? head : { ...head, 'mcp-session-id': session }, text)
     return true
   }
   if (session !== undefined) reply.header('mcp-session-id', session)
@@ -55,16 +59,16 @@ type MessageAnswer = Extract<Answer, { kind: 'message' }>
 const isSingle = (body: Message | readonly Message[]): body is Message => !Array.isArray(body)
 
 /** Nothing was set on it but what every answer has. */
-const isPlain = ({ request: { raw } }: FastifyReply): boolean =>
-  raw.headers.origin === undefined && raw.headers.upgrade === undefined
+const isPlain = ({ request: { raw } }: FastifyReply, { leaving }: ReplyOptions): boolean =>
+  !leaving && raw.headers.origin === undefined && raw.headers.upgrade === undefined
 
 /**
- * The answer to a call, in one write with its head: Node joins a string to it. Bytes that are read and written as Latin-1 are
- * the same bytes.
+ * The usual answer, in one write with its head: Node joins a string to it. Bytes that are read and written as Latin-1 are the
+ * same bytes.
  */
-function writePlain(reply: FastifyReply, text: string): void {
+function writePlain(reply: FastifyReply, status: number, head: OutgoingHttpHeaders, text: string): void {
   reply.hijack()
-  reply.raw.writeHead(200, { 'content-type': json, 'content-length': text.length, vary })
+  reply.raw.writeHead(status, head)
   reply.raw.end(text, 'latin1')
 }
 
