@@ -2,6 +2,7 @@
 import { anonymousAuthenticator } from './auth/anonymous.ts'
 import type { Authenticator } from './auth/principal.ts'
 import type { Backend, Link } from './backends/backend.ts'
+import { defaultLimits, Gates } from './backends/gates.ts'
 import { HttpBackend } from './backends/http/backend.ts'
 import { createModuleBackend, type ModuleBackend } from './backends/module/backend.ts'
 import { createWorkerBackend } from './backends/module/worker.ts'
@@ -93,16 +94,18 @@ export async function createGateway(config: Config, parts: Parts = {}): Promise<
   const limits = new Limits()
   const known = new Known()
   const lists = new Lists({ known, timeoutMs: (backend, method) => limits.of(backend, method).timeout })
+  const gates = new Gates()
   const makers: Makers = {
     async backend(given, whole) {
       const backend = await createBackend(given, whole)
       limits.set(backend, given)
+      gates.set(backend, { ...defaultLimits, restarts: given.kind === 'stdio' })
       return backend
     },
     route: (route, whole, backends) => routeOf(route, whole, backends, lists)
   }
   try {
-    return await wire(await generate(config, makers), { limits, known, lists }, logger, parts)
+    return await wire(await generate(config, makers), { limits, gates, known, lists }, logger, parts)
   } catch (error) {
     await logger.close()
     throw error
@@ -111,7 +114,7 @@ export async function createGateway(config: Config, parts: Parts = {}): Promise<
 
 async function wire(
   generation: Generation,
-  { limits: callLimits, known, lists }: { limits: Limits; known: Known; lists: Lists },
+  { limits: callLimits, gates, known, lists }: { limits: Limits; gates: Gates; known: Known; lists: Lists },
   logger: ReturnType<typeof createLogger>,
   { authenticator = anonymousAuthenticator, ...given }: Parts
 ): Promise<Gateway> {
@@ -174,6 +177,7 @@ async function wire(
     inFlight,
     countdowns,
     limits: callLimits.of,
+    gates,
     adapt: (message, { request, live, backend }) => {
       const seen = tasks.toClient(message, live, backend, request)
       if (message.kind === 'response') return forOlderClient(seen, request.method!, live.record.client.version)

@@ -5,6 +5,8 @@
  */
 import type { Principal } from '../auth/principal.ts'
 import type { Backend, Call, Exchange, Link } from '../backends/backend.ts'
+import type { Admission, Ended, Gate } from '../backends/gate.ts'
+import type { Gates } from '../backends/gates.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import type { Links } from '../links/links.ts'
 import { failureOf } from '../protocol/failure.ts'
@@ -33,6 +35,7 @@ export interface RunningContext {
   readonly asked: Asked
   readonly inFlight: InFlight
   readonly countdowns: Countdowns
+  readonly gates: Pick<Gates, 'of'>
   /** Milliseconds of silence, and in all. */
   readonly limits: (backend: Backend, method: string) => { readonly timeout: number; readonly maxTime: number }
   /** What a response or notification becomes for this client; undefined: it is not for this client. */
@@ -51,6 +54,8 @@ export class Running implements Asker, Call, MessageSource {
   readonly streamable: boolean
   readonly #context: RunningContext
   readonly #started = performance.now()
+  readonly #gate: Gate
+  #admission: Admission | undefined
   #deadline: Deadline | undefined
   #exchange: Exchange | undefined
   #link: Link | undefined
@@ -70,6 +75,7 @@ export class Running implements Asker, Call, MessageSource {
     this.request = request
     this.streamable = streamable
     this.#context = context
+    this.#gate = context.gates.of(backend, request.method)
     const { timeout, maxTime } = context.limits(backend, request.method!)
     this.#deadline = new Deadline(context.countdowns, timeout, maxTime, what => this.#expired(what))
     context.inFlight.add(this)
@@ -116,7 +122,7 @@ export class Running implements Asker, Call, MessageSource {
     if (this.#over) return
     this.#error = 'cancelled'
     this.#exchange?.cancel(reason)
-    this.#finish(undefined)
+    this.#finish(undefined, 'neutral')
   }
 
   /** The call is given up: the upstream is told, the client gets the error. */
@@ -124,16 +130,18 @@ export class Running implements Asker, Call, MessageSource {
     if (this.#over) return
     this.#error = error.code
     this.#exchange?.cancel(error.message)
-    this.#finish(errorMessage(error, this.request.id))
+    this.#finish(errorMessage(error, this.request.id), error)
   }
 
   asked(): void {
-    this.#asks++
+    if (this.#asks++ === 0) this.#gate.aside()
     this.#deadline?.stop()
   }
 
   answered(): void {
-    if (--this.#asks === 0) this.#deadline?.start()
+    if (--this.#asks !== 0) return
+    this.#gate.back()
+    this.#deadline?.start()
   }
 
   /** Something about an ask: on this call's stream as long as there is one. */
@@ -161,15 +169,20 @@ export class Running implements Asker, Call, MessageSource {
     this.#pulling = false
   }
 
-  /** On a link that is open. */
+  /** With a place at the backend, on a link that is open. */
   #openNow(): Exchange | undefined {
+    this.#admission ??= this.#gate.enter()
+    if (typeof this.#admission === 'object') return undefined
     const link = this.#context.links.ready(this.live, this.backend)
     return link === undefined ? undefined : this.#send(link)
   }
 
   /** Undefined when the call ended meanwhile. */
   async #open(): Promise<Exchange | undefined> {
-    const link = await this.#context.links.get(this.live, this.backend)
+    if (typeof this.#admission === 'object') await this.#admission.admitted
+    if (this.#over) return undefined
+    const { links } = this.#context
+    const link = links.ready(this.live, this.backend) ?? (await links.get(this.live, this.backend))
     return this.#over ? undefined : this.#send(link)
   }
 
@@ -232,8 +245,9 @@ export class Running implements Asker, Call, MessageSource {
   /** What the upstream asked meanwhile stays open: on one pipe it may not have been for this call. */
   #respond(response: Message): void {
     if (facts.operation.wanted) this.#error = failureOf(response)?.code
+    if (this.#asks > 0) this.#gate.back()
     this.#asks = 0
-    this.#finish(response)
+    this.#finish(response, 'ok')
   }
 
   #give(message: Message): void {
@@ -245,10 +259,11 @@ export class Running implements Asker, Call, MessageSource {
   }
 
   /** Nothing comes after `last`. */
-  #finish(last: Message | undefined): void {
+  #finish(last: Message | undefined, how: Ended): void {
     this.#deadline?.stop()
     this.#deadline = undefined
     if (this.#asks > 0) this.#context.asked.drop(this, this.live)
+    if (this.#admission !== undefined) this.#gate.leave(this.#admission, how)
     if (last !== undefined) this.#give(last)
     this.#over = true
     this.#exchange = undefined

@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { defaultLimits, Gates } from '../../src/backends/gates.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { Asked } from '../../src/exchanges/asked.ts'
 import { Countdowns } from '../../src/exchanges/countdown.ts'
@@ -54,6 +55,7 @@ function scene(t: Test, context: Partial<RunningContext> = {}): Scene {
     asked,
     inFlight,
     countdowns: new Countdowns(),
+    gates: new Gates(),
     limits: () => ({ timeout: 1_000, maxTime: 3_000 }),
     adapt: message => message,
     admit: message => message,
@@ -436,4 +438,75 @@ t.test('the connection may be closed while the call goes on', async t => {
   t.equal(closed, 1)
   t.same(running.principal, { key: 'anonymous' })
   running.cancel()
+})
+
+t.test('a call waits for its place before anything is sent, and gives it back at its end (B12)', async t => {
+  const gates = new Gates()
+  const { backend, call, open } = scene(t, { gates })
+  gates.set(backend, { ...defaultLimits, calls: 1, queue: 2 })
+  const first = call()
+  const { link, exchange, first: answered } = await open(first)
+  const second = call()
+  const waits = second.next()
+  const third = call()
+  void third.next()
+  await settled()
+  t.equal(link.exchanges.length, 1)
+  t.match((await rest(call()))[0], { error: { code: -32603, data: { reason: 'overloaded', backend: 'fake' } } })
+  third.cancel()
+  t.equal(gates.state(backend).waiting, 1, 'a call that is cancelled does not wait any longer')
+  exchange.answer()
+  t.ok(await answered)
+  await settled()
+  t.equal(link.exchanges.length, 2)
+  second.cancel()
+  t.equal(await waits, undefined)
+  t.equal(gates.of(backend).inFlight, 0)
+})
+
+t.test('a call that asked the client has no place until it is answered, or over', async t => {
+  const gates = new Gates()
+  const { backend, call, open, asked, live } = scene(t, { gates })
+  gates.set(backend, { ...defaultLimits, calls: 1 })
+  const gate = gates.of(backend)
+  for (const end of ['answer', 'cancel', 'respond'] as const) {
+    const running = call()
+    const { exchange, first } = await open(running)
+    t.equal(gate.inFlight, 1)
+    exchange.say(ask)
+    exchange.say({ ...ask, id: 'up2' })
+    const { id } = await first
+    void running.next()
+    await settled()
+    t.equal(gate.inFlight, 0, 'it waits for people')
+    if (end === 'answer') {
+      asked.answer(messageOf({ id, result: {} }), live)
+      t.equal(gate.inFlight, 0, 'the second is open')
+      asked.forget(live)
+      t.equal(gate.inFlight, 1)
+    }
+    void running.next()
+    if (end === 'cancel') running.cancel()
+    else exchange.answer()
+    await settled()
+    t.equal(gate.inFlight, 0, end)
+    asked.forget(live)
+    t.equal(gate.inFlight, 0)
+  }
+})
+
+t.test('calls that fail open the breaker, the next one is refused at once (B13)', async t => {
+  const gates = new Gates()
+  const { backend, call, open } = scene(t, { gates })
+  const { exchange, first } = await open(call())
+  exchange.answer()
+  await first
+  for (let i = 0; i < 5; i++) {
+    const running = call()
+    const { exchange } = await open(running)
+    exchange.queue.fail(new GatewayError('backend_broke', 'broke', { backend: 'fake' }))
+    t.match(await rest(running), [{ error: { data: { reason: 'backend_broke' } } }])
+  }
+  t.match(await rest(call()), [{ error: { data: { reason: 'backend_unavailable', retryAfter: 1 } } }])
+  t.equal(gates.state(backend).breaker, 'open')
 })

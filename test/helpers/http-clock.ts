@@ -1,5 +1,5 @@
 /** A clock for the http backend that moves when told: timers run in order, and the waits that were asked for are kept. */
-import type { Clock } from '../../src/backends/http/clock.ts'
+import type { Clock } from '../../src/backends/clock.ts'
 
 export class StillClock implements Clock {
   #now = 0

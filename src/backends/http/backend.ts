@@ -1,7 +1,7 @@
 /** Backend kind `http`: a Streamable HTTP upstream of any revision from 2025-03-26 on (basic/transports). */
 import { createHash, randomInt } from 'node:crypto'
 import type { Backend, Link, OpenOptions, Tuning } from '../backend.ts'
-import { type Clock, systemClock } from './clock.ts'
+import { type Clock, systemClock } from '../clock.ts'
 import { sessionLost, unavailable } from './faults.ts'
 import { HttpLink } from './link.ts'
 import { handshake, initialized, initializeId } from './open.ts'

@@ -1,5 +1,5 @@
 /** How long to wait before the next attempt. */
-import type { Clock } from './clock.ts'
+import type { Clock } from '../clock.ts'
 
 export interface Pauses {
   /** Milliseconds after the first failure; doubles from then on. */

@@ -1,6 +1,7 @@
 /** When a stream that broke is asked for again (basic/transports, "Resumability and Redelivery"). */
+
+import type { Clock } from '../clock.ts'
 import { backoff } from './backoff.ts'
-import type { Clock } from './clock.ts'
 import type { Fault } from './reader.ts'
 
 /** Attempts in a row that may come to nothing. */

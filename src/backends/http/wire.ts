@@ -1,8 +1,8 @@
 /** The connections to one upstream, shared by its links (architecture, rule 9). */
 import { buildConnector, type Dispatcher, Pool } from 'undici'
+import type { Clock } from '../clock.ts'
 import { Health } from '../health.ts'
 import { Acknowledged } from './acknowledged.ts'
-import type { Clock } from './clock.ts'
 import { Draining } from './draining.ts'
 import type { Leg } from './leg.ts'
 
