@@ -10,6 +10,7 @@ import { type Message, sameId, textParam } from '../protocol/message.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import type { SessionId } from '../sessions/session.ts'
 import { facts } from '../telemetry/events.ts'
+import { AskTokens } from './ask-tokens.ts'
 
 /** Who waits with the ask: the call that it belongs to, or the calls that it may belong to. */
 export interface Asker {
@@ -37,6 +38,8 @@ export interface AskedOptions {
   readonly timeoutMs: number
   /** What the client's answer to `method` becomes for this upstream. Default: it passes as it is. */
   readonly adapt?: (answer: Message, method: string, link: Link, live: Live) => Message
+  /** Whether several upstreams ask this client, and may choose the same progress tokens. Default: no. */
+  readonly several?: (live: Live) => boolean
 }
 
 /** Asks that one session may have open: an upstream that never stops asking costs no more. */
@@ -47,6 +50,7 @@ export class Asked {
   readonly #key = randomBytes(32)
   readonly #open = new Map<string, Ask>()
   readonly #sessions = new Map<Live, Set<Ask>>()
+  readonly #tokens = new AskTokens()
   #count = 0
 
   constructor(options: AskedOptions) {
@@ -77,7 +81,8 @@ export class Asked {
     this.#open.set(label, ask)
     this.#sessions.set(live, open.add(ask))
     asker.asked()
-    return withId(request, `"${label}"`)
+    const numbered = withId(request, `"${label}"`)
+    return this.#options.several?.(live) === true ? this.#tokens.take(numbered, label, live, link) : numbered
   }
 
   /** Whether the ask with this label still waits. */
@@ -102,6 +107,13 @@ export class Asked {
     return 'forwarded'
   }
 
+  /** `notifications/progress` of a client that several upstreams ask: to the one that it is for, if any. */
+  progressed(notice: Message, live: Live): void {
+    const found = this.#tokens.find(notice, live)
+    if (found === undefined) facts.drop.publish({ reason: 'unknown_token' })
+    else found.link.send(found.notice).catch(() => {})
+  }
+
   /** The upstream's `notifications/cancelled` for a request of its own: the client is told, by the id that it knows. */
   cancelled(notice: Message, live: Live, link: Link): void {
     const upstreamId = textParam(notice, 'requestId')
@@ -121,6 +133,7 @@ export class Asked {
 
   /** The link is over: the client is told that nobody waits for its answers. */
   lost(live: Live, link: Link): void {
+    this.#tokens.forget(live, link)
     for (const ask of this.#of(live)) {
       if (ask.link !== link) continue
       this.#close(ask)
@@ -131,6 +144,7 @@ export class Asked {
   /** The session is over. */
   forget(live: Live): void {
     for (const ask of this.#of(live)) this.#close(ask)
+    this.#tokens.forget(live)
   }
 
   close(): void {
@@ -143,6 +157,7 @@ export class Asked {
 
   #close(ask: Ask): void {
     this.#open.delete(ask.label)
+    this.#tokens.close(ask.label)
     const open = this.#sessions.get(ask.live)
     open?.delete(ask)
     if (open?.size === 0) this.#sessions.delete(ask.live)

@@ -198,3 +198,65 @@ t.test('an upstream that cannot be reached any more harms nobody', async t => {
   timers.advance(2_000)
   await new Promise(resolve => setImmediate(resolve))
 })
+
+t.test('progress of the client goes to the one upstream of several that waits for it, by its own token', async t => {
+  const { asked, live, link, asker } = scene(t, { several: () => true })
+  const other = linkOf()
+  const ask = (of: FakeLink, token: unknown, more: object = {}): any =>
+    value(
+      asked.ask(
+        messageOf({ id: 1, method: 'sampling/createMessage', params: { _meta: { progressToken: token }, ...more } }),
+        live,
+        of,
+        asker
+      )!
+    )
+  const tell = (progressToken: unknown, from = live): void =>
+    asked.progressed(messageOf({ method: 'notifications/progress', params: { progressToken, progress: 1 } }), from)
+  const [one, two, task] = [ask(link, 7), ask(other, 7), ask(other, '', { task: {} })]
+  const tokens = [one, two, task].map(({ params }) => params._meta.progressToken)
+  t.equal(new Set(tokens).size, 3)
+  for (const token of tokens) tell(token)
+  const seen = (of: FakeLink): unknown[] => of.sent.flatMap(({ params }) => (params ? [params.progressToken] : []))
+  t.same(seen(link), [7])
+  t.same(seen(other), [7, ''])
+  tell(7)
+  tell(tokens[0], liveOf())
+  t.equal(link.sent.length, 1, 'a token of nobody, or of another session, reaches nobody')
+  for (const { id } of [one, two, task]) asked.answer(messageOf({ id, result: {} }), live)
+  for (const token of tokens) tell(token)
+  t.same(seen(link), [7], 'over with the answer')
+  t.same(seen(other), [7, '', ''], 'that of a task goes on')
+  asked.lost(live, other)
+  tell(tokens[2])
+  t.equal(seen(other).length, 3, 'until the link is over')
+})
+
+t.test('tokens of tasks are kept for the latest 256, and no longer than their session', async t => {
+  const { asked, live, link, asker } = scene(t, { several: () => true })
+  const request = messageOf({ id: 1, method: 'x', params: { task: {}, _meta: { progressToken: 1 } } })
+  const labels = Array.from({ length: 257 }, () => {
+    const { id } = value(asked.ask(request, live, link, asker)!)
+    asked.answer(messageOf({ id: id as string, result: {} }), live)
+    return id
+  })
+  link.sent.length = 0
+  const tell = (progressToken: unknown): void =>
+    asked.progressed(messageOf({ method: 'notifications/progress', params: { progressToken } }), live)
+  tell(labels[0])
+  t.equal(link.sent.length, 0)
+  tell(labels[1])
+  t.equal(link.sent.length, 1)
+  asked.forget(live)
+  tell(labels[2])
+  t.equal(link.sent.length, 1)
+})
+
+t.test('with one upstream its tokens are seen as they are, and what is no token too', async t => {
+  const { asked, live, link, asker } = scene(t)
+  const params = { _meta: { progressToken: 7 } }
+  t.same(value(asked.ask(messageOf({ id: 1, method: 'x', params }), live, link, asker)!).params, params)
+  const { asked: both } = scene(t, { several: () => true })
+  const odd = { _meta: { progressToken: null } }
+  t.same(value(both.ask(messageOf({ id: 1, method: 'x', params: odd }), live, link, asker)!).params, odd)
+})
