@@ -133,14 +133,14 @@ async function wire(
   const health = new Health(backends.values())
   const asked = new Asked({
     timeoutMs: config.input.timeout,
+    several: live => several(live),
     adapt(answer, method, link, live) {
       if (method === 'sampling/createMessage')
         return sampledForOlderServer(own(answer, link, live), link.server.version)
       return own(answer, link, live)
     }
   })
-  const several = (live: Live): boolean =>
-    (config.routes.find(({ path }) => path === live.record.route)?.backends.length ?? 0) > 1
+  const several = (live: Live): boolean => (generation.routes.get(live.record.route)?.backends.length ?? 0) > 1
   const tasks = taskView(several)
   const own = (answer: Message, link: Link, live: Live): Message =>
     tasks.toBackend(answer, live, [...links.of(live)].find(one => one.link === link)?.backend)
@@ -199,6 +199,8 @@ async function wire(
     turns: new Turns(),
     known,
     lists,
+    several,
+    tasks,
     mode: config.sessions.mode,
     response: streams.response,
     sseAfter: countdowns.of(streams.sseAfter),

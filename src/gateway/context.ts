@@ -11,6 +11,7 @@ import type { Channels } from './channel.ts'
 import type { Known } from './known.ts'
 import type { Lists } from './lists.ts'
 import type { Posts } from './posts.ts'
+import type { TaskView } from './task-view.ts'
 import type { Turns } from './turns.ts'
 
 export interface Context {
@@ -25,6 +26,9 @@ export interface Context {
   /** What backends said of themselves, and what they list: for routes with several. */
   readonly known: Known
   readonly lists: Lists
+  /** Whether the route of a session has several backends. */
+  readonly several: (live: Live) => boolean
+  readonly tasks: TaskView
   /** `sessions.mode`. */
   readonly mode: 'required' | 'optional' | 'stateless'
   /** `streams.response` and `streams.sseAfter`. */

@@ -140,7 +140,7 @@ export class Dispatch {
     const streamable = !live.ephemeral && this.#mode(incoming) !== 'json'
     if (backend === undefined) {
       const run = (to: Backend, upstream: Message): Running =>
-        new Running(live, to, upstream, streamable, context.running)
+        new Running(live, to, context.tasks.toBackend(upstream, live, to), streamable, context.running)
       return unionMethod(request.method!)({ request, live, union: union!, context, note: incoming.note, run })
     }
     const run = (upstream: Message): Running => new Running(live, backend, upstream, streamable, context.running)

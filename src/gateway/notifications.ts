@@ -1,8 +1,10 @@
 /** Notifications of a client: acted on here, or passed to the upstreams of its session. None is ever answered (202). */
+import type { Backend, Link } from '../backends/backend.ts'
 import { type Message, stringParam, textParam } from '../protocol/message.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { facts } from '../telemetry/events.ts'
 import type { Context } from './context.ts'
+import { relatedHandle } from './task-ids.ts'
 
 export async function notified(message: Message, live: Live, context: Context): Promise<void> {
   switch (message.method) {
@@ -14,6 +16,10 @@ export async function notified(message: Message, live: Live, context: Context): 
       return
     case 'notifications/cancelled':
       cancelled(message, live, context)
+      return
+    case 'notifications/progress':
+      if (context.several(live)) context.asked.progressed(message, live)
+      else pass(message, live, context)
       return
     default:
       pass(message, live, context)
@@ -28,15 +34,16 @@ function cancelled(message: Message, live: Live, { inFlight }: Context): void {
 }
 
 /** A request method without an id is no notification that anybody knows: it is not executed (RPC-05). */
-function pass(message: Message, live: Live, { links }: Context): void {
+function pass(message: Message, live: Live, context: Context): void {
   if (!message.method!.startsWith('notifications/')) {
     facts.drop.publish({ reason: 'request_without_id' })
     return
   }
-  for (const { link, backend } of links.of(live)) {
+  const { tasks } = context
+  for (const { link, backend } of concerned(message, live, context)) {
     // A shared upstream was told of no client: what one of them says means nothing to it.
     if (backend.scope === 'shared') continue
-    link.send(message).catch((error: unknown) => {
+    link.send(tasks.toBackend(message, live, backend)).catch((error: unknown) => {
       facts.notice.publish({
         level: 'info',
         text: 'a notification did not reach the backend',
@@ -45,4 +52,16 @@ function pass(message: Message, live: Live, { links }: Context): void {
       })
     })
   }
+}
+
+/** What is about a task of one of several backends is for that one. */
+function concerned(
+  message: Message,
+  live: Live,
+  { links, several }: Context
+): readonly { link: Link; backend: Backend }[] {
+  const all = [...links.of(live)]
+  const handle = several(live) ? relatedHandle(message) : undefined
+  const own = handle === undefined ? [] : all.filter(({ backend }) => backend.name === handle.backend)
+  return own.length === 0 ? all : own
 }

@@ -2,6 +2,7 @@
 import { GatewayError } from '../errors.ts'
 import { makeRequest } from '../protocol/make.ts'
 import { isError, type Message, readMessage, stringParam, textOf } from '../protocol/message.ts'
+import { unavailableKey } from './merge.ts'
 import { listedTasks } from './task-ids.ts'
 
 export interface TaskListOptions {
@@ -24,7 +25,7 @@ export async function taskList(request: Message, { backends, ask, skip }: TaskLi
   const cursors = cursorsOf(request, backends)
   const settled = await Promise.allSettled(
     [...cursors].map(async ([backend, cursor]) => {
-      const upstream = makeRequest('0', 'tasks/list', cursor === undefined ? undefined : { cursor })
+      const upstream = makeRequest(request.id!, 'tasks/list', cursor === undefined ? undefined : { cursor })
       return pageOf(await ask(backend, upstream), backend, cursor)
     })
   )
@@ -39,7 +40,7 @@ export async function taskList(request: Message, { backends, ask, skip }: TaskLi
   const members = [
     `"tasks":[${pages.flatMap(({ tasks }) => tasks).join(',')}]`,
     ...(next.length === 0 ? [] : [`"nextCursor":"${cursorTo(next)}"`]),
-    ...(missing.length === 0 ? [] : [`"_meta":{"dev.causeway/unavailable":${JSON.stringify(missing)}}`])
+    ...(missing.length === 0 ? [] : [`"_meta":{"${unavailableKey}":${JSON.stringify(missing)}}`])
   ]
   const text = `{"jsonrpc":"2.0","id":${request.id},"result":{${members.join(',')}}}`
   return readMessage(Buffer.from(text), Number.POSITIVE_INFINITY)

@@ -1,5 +1,6 @@
 /** A request on a route where several backends are one server, and what its method needs to know for it. */
 import type { Backend } from '../../backends/backend.ts'
+import type { Running } from '../../exchanges/running.ts'
 import type { MessageSource } from '../../exchanges/source.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { Live } from '../../sessions/lifecycle.ts'
@@ -14,7 +15,7 @@ export interface UnionCall {
   readonly context: Context
   readonly note: Note
   /** Sends the request, or what became of it, to one of the backends. */
-  readonly run: (backend: Backend, request: Message) => MessageSource
+  readonly run: (backend: Backend, request: Message) => Running
 }
 
 export type UnionMethod = (call: UnionCall) => MessageSource

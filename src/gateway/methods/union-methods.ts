@@ -5,6 +5,7 @@ import { errorMessage, makeResult } from '../../protocol/make.ts'
 import { kinds } from '../list-items.ts'
 import { byName } from './by-name.ts'
 import { listOf } from './lists.ts'
+import { listTasks, ofTask } from './tasks.ts'
 import type { UnionMethod } from './union-call.ts'
 
 const methods: Readonly<Record<string, UnionMethod>> = {
@@ -15,7 +16,11 @@ const methods: Readonly<Record<string, UnionMethod>> = {
   'prompts/list': listOf(kinds.prompts),
   'prompts/get': byName(kinds.prompts),
   'resources/list': listOf(kinds.resources),
-  'resources/templates/list': listOf(kinds.templates)
+  'resources/templates/list': listOf(kinds.templates),
+  'tasks/get': ofTask,
+  'tasks/result': ofTask,
+  'tasks/cancel': ofTask,
+  'tasks/list': listTasks
 }
 
 export const unionMethod = (name: string): UnionMethod => (Object.hasOwn(methods, name) ? methods[name]! : unknown)

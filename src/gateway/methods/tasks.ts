@@ -1,0 +1,58 @@
+/** Tasks of several backends (2025-11-25 basic/utilities/tasks): each request goes to the one whose task it is; lists are merged. */
+import type { Backend } from '../../backends/backend.ts'
+import { GatewayError } from '../../errors.ts'
+import { later, responseOf } from '../../exchanges/acting.ts'
+import { single } from '../../exchanges/source.ts'
+import { withParam } from '../../protocol/edit.ts'
+import { errorMessage } from '../../protocol/make.ts'
+import { type Message, stringParam } from '../../protocol/message.ts'
+import { parseHandle } from '../task-handles.ts'
+import { taskList } from '../task-list.ts'
+import type { UnionCall, UnionMethod } from './union-call.ts'
+
+/** `tasks/get`, `tasks/result`, `tasks/cancel`. What is no handle of this route is refused before any backend hears of it. */
+export const ofTask: UnionMethod = ({ request, union, note, run }) => {
+  if (union.members.length === 1) return run(union.members[0]!.backend, request)
+  const handle = parseHandle(stringParam(request, 'taskId') ?? '')
+  const backend = handle && union.member(handle.backend)?.backend
+  if (backend === undefined) {
+    return single(errorMessage(new GatewayError('params', 'params.taskId: there is no such task'), request.id))
+  }
+  note.backend = backend.name
+  return run(backend, withParam(request, 'taskId', JSON.stringify(handle!.id)))
+}
+
+/** `tasks/list`. An upstream that several sessions share lists to nobody: its tasks are not the session's own. */
+export const listTasks: UnionMethod = call => {
+  const { request, union, context, run } = call
+  if (union.members.length === 1) return run(union.members[0]!.backend, request)
+  const backends = union.members
+    .map(({ backend }) => backend)
+    .filter(backend => backend.scope === 'session' && lists(context.known.get(backend)?.capabilities))
+  if (backends.length === 0) {
+    return single(errorMessage(new GatewayError('method', 'no backend lists its tasks'), request.id))
+  }
+  const ask = (name: string, upstream: Message): Promise<Message> =>
+    within(call, backends.find(backend => backend.name === name)!, upstream)
+  const options = { backends: backends.map(({ name }) => name), ask, skip: union.options.onError === 'skip' }
+  return later(request.id!, async () => single(await taskList(request, options)))
+}
+
+const lists = (capabilities: Readonly<Record<string, unknown>> | undefined): boolean =>
+  (capabilities?.tasks as { list?: unknown } | undefined)?.list !== undefined
+
+/** The response of a backend; one that takes longer than lists may is given up. */
+async function within({ union, run }: UnionCall, backend: Backend, request: Message): Promise<Message> {
+  const { listTimeoutMs } = union.options
+  const running = run(backend, request)
+  const text = `backend "${backend.name}" did not answer tasks/list within ${listTimeoutMs} ms`
+  const late = new GatewayError('timeout', text, { backend: backend.name })
+  const timer = setTimeout(() => running.fail(late), listTimeoutMs)
+  try {
+    const response = await responseOf(running)
+    if (response !== undefined) return response
+    throw new GatewayError('backend_broke', 'the call was given up', { backend: backend.name })
+  } finally {
+    clearTimeout(timer)
+  }
+}
