@@ -2,11 +2,13 @@ import t from 'tap'
 import type { Running } from '../../src/exchanges/running.ts'
 import type { Context } from '../../src/gateway/context.ts'
 import { notified } from '../../src/gateway/notifications.ts'
+import { taskView } from '../../src/gateway/task-view.ts'
 import { Links } from '../../src/links/links.ts'
+import type { Message } from '../../src/protocol/message.ts'
 import { facts } from '../../src/telemetry/events.ts'
 import { FakeBackend, type FakeLink, liveOf, messageOf, settled, updates } from '../helpers/fake-backend.ts'
 
-function scene(t: { teardown(handler: () => void): void }) {
+function scene(t: { teardown(handler: () => void): void }, several = false) {
   const live = liveOf({ operating: false })
   const links = new Links({
     sessions: updates,
@@ -23,6 +25,9 @@ function scene(t: { teardown(handler: () => void): void }) {
   const context = {
     sessions: updates,
     links,
+    several: () => several,
+    tasks: taskView(() => several),
+    asked: { progressed: (notice: Message) => void told.push(String(notice.method)) },
     channels: { operating: (of: unknown) => void ready.push(of) },
     inFlight: {
       find: (_live: unknown, id: string) =>
@@ -90,4 +95,29 @@ t.test('an upstream that does not take it harms nobody', async t => {
   await say({ method: 'notifications/roots/list_changed' })
   await settled()
   t.same(told, ['a notification did not reach the backend'])
+})
+
+t.test(
+  "of several backends the one whose task it is hears of it, by its own id; what is nobody's task goes to all",
+  async t => {
+    const { say, open } = scene(t, true)
+    const [one, two] = [await open(new FakeBackend()), await open(new FakeBackend('session', 'other'))]
+    const about = (taskId: string): object => ({
+      method: 'notifications/x',
+      params: { _meta: { 'io.modelcontextprotocol/related-task': { taskId } } }
+    })
+    await say(about('nobody~1'))
+    t.same(
+      [one.sent, two.sent].map(sent => sent.length),
+      [1, 1]
+    )
+  }
+)
+
+t.test('of several backends the one that asked hears of the progress of its request', async t => {
+  const { say, open, told } = scene(t, true)
+  const link = await open(new FakeBackend())
+  await say({ method: 'notifications/progress', params: { progressToken: 'x', progress: 1 } })
+  t.same(told, ['notifications/progress'])
+  t.same(link.sent, [])
 })
