@@ -14,7 +14,7 @@ import type { BackendConfig, Config } from './config/config.ts'
 import { notes } from './config/resolve.ts'
 import { secretsOf } from './config/secrets.ts'
 import { GatewayError } from './errors.ts'
-import { Asked } from './exchanges/asked.ts'
+import { Asked, type AskedOptions } from './exchanges/asked.ts'
 import { Countdowns } from './exchanges/countdown.ts'
 import { InFlight } from './exchanges/in-flight.ts'
 import type { RunningContext } from './exchanges/running.ts'
@@ -38,6 +38,10 @@ import { self, version } from './gateway/self.ts'
 import { taskView } from './gateway/task-view.ts'
 import { Turns } from './gateway/turns.ts'
 import { type Generation, generate, type Makers } from './generations/generation.ts'
+import { Outcomes } from './generations/outcomes.ts'
+import { Generations, type ReloadReport, servedAt } from './generations/reload.ts'
+import { Retiring } from './generations/retiring.ts'
+import { Settings } from './generations/settings.ts'
 import { drain } from './generations/shutdown.ts'
 import type { Handler } from './handlers/handler.ts'
 import { localUrl } from './http/addresses.ts'
@@ -77,6 +81,12 @@ export interface Gateway {
   handler(backend: string): Handler
   /** Once to every session of the route (R34). Resolves to their number. Rejects with GatewayError `path` for an unknown route. */
   broadcast(route: string, notification: Notification): Promise<number>
+  /**
+   * Goes on with another config, one reload at a time: what did not change is carried over, with its processes and sessions;
+   * what is not served any more finishes its calls. Resolves to what changed, and what needs a restart. Rejects when the
+   * config cannot be had or what it asks for cannot be made: the one before goes on.
+   */
+  reload(config: Config | Promise<Config>): Promise<ReloadReport>
   /** Drains and ends everything. `deadline`: milliseconds in place of `server.shutdown.deadline`. Idempotent. */
   close(options?: { readonly deadline?: number }): Promise<void>
 }
@@ -102,45 +112,66 @@ export async function createGateway(config: Config, parts: Parts = {}): Promise<
       gates.set(backend, { ...defaultLimits, restarts: given.kind === 'stdio' })
       return backend
     },
+    tune(backend, _before, after) {
+      limits.set(backend, after)
+      gates.set(backend, { ...defaultLimits, restarts: after.kind === 'stdio' })
+      backend.tune(after)
+    },
     route: (route, whole, backends) => routeOf(route, whole, backends, lists)
   }
   try {
-    return await wire(await generate(config, makers), { limits, gates, known, lists }, logger, parts)
+    return await wire(await generate(config, makers), { makers, limits, gates, known, lists }, logger, parts)
   } catch (error) {
     await logger.close()
     throw error
   }
 }
 
+/** What serves the backends of every generation. */
+interface Served {
+  readonly makers: Makers
+  readonly limits: Limits
+  readonly gates: Gates
+  readonly known: Known
+  readonly lists: Lists
+}
+
 async function wire(
-  generation: Generation,
-  { limits: callLimits, gates, known, lists }: { limits: Limits; gates: Gates; known: Known; lists: Lists },
+  first: Generation,
+  { makers, limits: callLimits, gates, known, lists }: Served,
   logger: ReturnType<typeof createLogger>,
   { authenticator = anonymousAuthenticator, ...given }: Parts
 ): Promise<Gateway> {
-  const { config, backends } = generation
-  const presence = new MemoryPresence()
+  // What was read at the start; whatever follows the config is in `settings`, what is served in `generations`.
+  const { config } = first
   const { streams } = config
-  const bounds = { events: streams.events, bytes: streams.bytes, total: streams.total, retainMs: streams.retain }
+  const settings = new Settings(config)
+  const generations = new Generations(first)
+  const presence = new MemoryPresence()
+  const bounds = settings.follow({}, ({ streams: { events, bytes, total, retain } }) => ({
+    events,
+    bytes,
+    total,
+    retainMs: retain
+  }))
   const log = given.log ?? new MemoryStreamLog(bounds, presence.id)
   const store = given.store ?? new MemorySessionStore()
-  const sessions = new Sessions({
-    store,
-    idleMs: config.sessions.idle,
-    caps: { total: config.sessions.max, perGroup: config.sessions.perAddress }
-  })
+  const sessions = new Sessions(
+    settings.follow({ store }, ({ sessions: { idle, max, perAddress } }) => ({
+      idleMs: idle,
+      caps: { total: max, perGroup: perAddress }
+    }))
+  )
   const inFlight = new InFlight()
-  const health = new Health(backends.values())
-  const asked = new Asked({
-    timeoutMs: config.input.timeout,
-    several: live => several(live),
-    adapt(answer, method, link, live) {
-      if (method === 'sampling/createMessage')
-        return sampledForOlderServer(own(answer, link, live), link.server.version)
-      return own(answer, link, live)
-    }
-  })
-  const several = (live: Live): boolean => (generation.routes.get(live.record.route)?.backends.length ?? 0) > 1
+  const health = new Health(first.backends.values())
+  const adaptAnswer: AskedOptions['adapt'] = (answer, method, link, live) => {
+    const owned = own(answer, link, live)
+    return method === 'sampling/createMessage' ? sampledForOlderServer(owned, link.server.version) : owned
+  }
+  const several = (live: Live): boolean => servedAt(generations.find(live.record.route)).length > 1
+  const asked = new Asked(
+    settings.follow({ several, adapt: adaptAnswer }, ({ input }) => ({ timeoutMs: input.timeout }))
+  )
   const tasks = taskView(several)
   const own = (answer: Message, link: Link, live: Live): Message =>
     tasks.toBackend(answer, live, [...links.of(live)].find(one => one.link === link)?.backend)
@@ -155,21 +186,31 @@ async function wire(
       for (const live of users) asked.lost(live, link)
     },
     opened: (link, backend) => lists.opened(link, backend),
-    reopened: (link, backend, users) => restore(link, backend, users, { post: outside, receive: received })
+    reopened: (link, backend, users, told) => restore(link, backend, users, { post: outside, receive: received, told })
   })
   lists.use({ links, receive: received, changed: () => {} })
-  const channels: Channels = new Channels({
+  const changes = (live: Live): Message[] => [...links.of(live)].flatMap(({ link }) => listChanges(link.server))
+  const channels: Channels = new Channels(
+    settings.follow(
+      {
+        log,
+        asked,
+        changes,
+        listening: (live: Live, on: boolean) =>
+          listening(live, on, links, servedAt(generations.find(live.record.route)))
+      },
+      ({ streams: { retry } }) => ({ retryMs: retry })
+    )
+  )
+  const posts = new Posts(
     log,
     asked,
-    retryMs: streams.retry,
-    listening: (live, on) => listening(live, on, links, backends.values()),
-    changes: live => [...links.of(live)].flatMap(({ link }) => listChanges(link.server))
-  })
-  const posts = new Posts(log, asked, {
-    retryMs: streams.retry,
-    closeAfterMs: streams.closeAfter,
-    behind: streams.behind
-  })
+    settings.follow({}, ({ streams: { retry, closeAfter, behind } }) => ({
+      retryMs: retry,
+      closeAfterMs: closeAfter,
+      behind
+    }))
+  )
   const countdowns = new Countdowns()
   const running: RunningContext = {
     links,
@@ -188,34 +229,60 @@ async function wire(
     outside
   }
   let state: 'starting' | 'ready' | 'leaving' | 'draining' = 'starting'
-  const context: Context = {
-    sessions,
-    links,
-    asked,
-    inFlight,
-    channels,
-    posts,
-    running,
-    turns: new Turns(),
-    known,
-    lists,
-    several,
-    tasks,
-    mode: config.sessions.mode,
-    response: streams.response,
-    sseAfter: countdowns.of(streams.sseAfter),
-    onMismatch: config.protocolVersion.onMismatch,
-    maxDepth: config.server.limits.depth,
-    maxBatch: config.server.limits.batch,
-    self,
-    opened,
-    draining: () => state === 'draining'
-  }
+  const context: Context = settings.follow(
+    {
+      sessions,
+      links,
+      asked,
+      inFlight,
+      channels,
+      posts,
+      running,
+      turns: new Turns(),
+      known,
+      lists,
+      several,
+      tasks,
+      maxDepth: config.server.limits.depth,
+      self,
+      opened,
+      draining: () => state === 'draining'
+    },
+    ({ sessions: { mode }, streams: { response, sseAfter }, protocolVersion: { onMismatch }, server: { limits } }) => ({
+      mode,
+      response,
+      sseAfter: countdowns.of(sseAfter),
+      onMismatch,
+      maxBatch: limits.batch
+    })
+  )
   sessions.onClosed((live, reason) => void ended(live, reason, context, log))
 
-  const routes = [...generation.routes.values()]
+  const outcomes = new Outcomes()
+  const retiring = new Retiring({
+    links,
+    inFlight,
+    sessions,
+    served: path => {
+      const route = generations.find(path)
+      return route && servedAt(route)
+    },
+    deadlineMs: () => generations.current.config.server.shutdown.deadline
+  })
+  settings.on(next => logger.tune(next.logging, secretsOf(next)))
+  generations.begin({
+    makers,
+    settings,
+    outcomes,
+    sessions,
+    links,
+    channels,
+    changes,
+    retiring,
+    swapped: (next, previous) => health.serve(next.backends.values(), previous.backends.values())
+  })
   const dispatch = new Dispatch(context)
-  const server = await createServer(dispatch, { find: path => generation.routes.get(path) }, authenticator, {
+  const server = await createServer(dispatch, generations, authenticator, {
     host: config.server.host,
     publicUrl: config.server.publicUrl,
     allowedOrigins: config.server.allowedOrigins,
@@ -237,11 +304,12 @@ async function wire(
     events: () => log.stats().entries,
     eventsDropped: () => log.stats().dropped,
     draining: () => state === 'leaving' || state === 'draining',
+    reloads: () => outcomes,
     backends: () =>
       [...health.all()].map(({ name, state }) => ({ name, up: state !== 'down', inflight: inFlight.at(name) }))
   })
   const announce = async (route: string, notification: Message): Promise<number> => {
-    if (!routes.some(({ path }) => path === route)) throw new GatewayError('path', `there is no route ${route}`)
+    if (generations.find(route) === undefined) throw new GatewayError('path', `there is no route ${route}`)
     return broadcast(route, notification, sessions, channels, log)
   }
   const admin =
@@ -255,9 +323,10 @@ async function wire(
               version,
               sessions: await sessions.count(),
               streams: server.streams,
+              config: outcomes.status,
               backends: [...health.all()].map(backend => ({
                 ...backend,
-                kind: config.backends.find(({ name }) => name === backend.name)?.kind,
+                kind: generations.current.config.backends.find(({ name }) => name === backend.name)?.kind,
                 inflight: inFlight.at(backend.name)
               }))
             }),
@@ -271,13 +340,17 @@ async function wire(
   let adminPort: number | undefined
   let closing: Promise<void> | undefined
   const ownUrl = (): string => localUrl(config.server.host, port ?? config.server.port)
-  const url = (route = routes[0]!.path): string => {
+  const url = (route = generations.current.config.routes[0]!.path): string => {
     return new URL(route, config.server.publicUrl ?? ownUrl()).href
   }
   const close = async (deadlineMs: number, hurry: boolean): Promise<void> => {
     state = 'leaving'
+    generations.close()
     const parts = { inFlight, channels, server }
-    const times = { delayMs: port === undefined || hurry ? 0 : config.server.shutdown.delay, deadlineMs }
+    const times = {
+      delayMs: port === undefined || hurry ? 0 : generations.current.config.server.shutdown.delay,
+      deadlineMs
+    }
     await drain(parts, times, () => {
       state = 'draining'
     })
@@ -286,7 +359,8 @@ async function wire(
     await Promise.allSettled([...sessions.locals()].map(live => sessions.close(live, 'shutdown')))
     asked.close()
     await links.close()
-    await Promise.all([...backends.values()].map(backend => backend.close()))
+    await Promise.all([...generations.current.backends.values()].map(backend => backend.close()))
+    await retiring.close()
     if (given.log === undefined) await log.close()
     if (given.store === undefined) await store.close()
     await presence.close()
@@ -304,7 +378,7 @@ async function wire(
       port = await server.listen(config.server.port)
       state = 'ready'
       for (const note of notes(config)) logger.warn(note)
-      for (const route of routes) {
+      for (const route of first.routes.values()) {
         logger.info(`serving ${route.backends.map(({ name }) => name).join(', ')} at ${url(route.path)}`)
       }
       if (config.server.publicUrl !== undefined) logger.info(`listening at ${ownUrl()}`)
@@ -316,13 +390,15 @@ async function wire(
       return adminPort === undefined ? undefined : localUrl(config.admin!.host, adminPort)
     },
     handler(name) {
-      const handler = (backends.get(name) as Partial<ModuleBackend> | undefined)?.handler
+      const handler = (generations.current.backends.get(name) as Partial<ModuleBackend> | undefined)?.handler
       if (handler === undefined) throw new TypeError(`there is no module backend "${name}" in this thread`)
       return handler
     },
     broadcast: (route, { method, params }) => announce(route, makeNotification(method, params)),
+    reload: next => generations.reload(next),
     close(options) {
-      closing ??= close(options?.deadline ?? config.server.shutdown.deadline, options?.deadline !== undefined)
+      const { deadline } = generations.current.config.server.shutdown
+      closing ??= close(options?.deadline ?? deadline, options?.deadline !== undefined)
       return closing
     }
   }

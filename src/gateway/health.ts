@@ -25,6 +25,17 @@ export class Health {
     })
   }
 
+  /** Other backends are served now. What is known of those that were served before is kept. */
+  serve(now: Iterable<Backend>, before: Iterable<Backend>): void {
+    const same = new Set(before)
+    const known = new Map(this.#states)
+    this.#states.clear()
+    for (const backend of now) {
+      const { name } = backend
+      this.#states.set(name, (same.has(backend) ? known.get(name) : undefined) ?? { name, state: 'unknown' })
+    }
+  }
+
   all(): Iterable<BackendHealth> {
     return this.#states.values()
   }

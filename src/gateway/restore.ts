@@ -12,6 +12,8 @@ export interface RestoreContext {
   readonly post: (live: Live, message: Message) => void
   /** What the upstream says meanwhile. */
   readonly receive: (message: Message, link: Link, backend: Backend, users: ReadonlySet<Live>) => void
+  /** The sessions heard already that lists may have changed. */
+  readonly told?: boolean
   /** How long (ms) each of the requests may take: the call that waits for the link has a deadline of its own. Default 5,000. */
   readonly patienceMs?: number
 }
@@ -31,6 +33,7 @@ export async function restore(
   }
   for (const uri of uris) requests.push(makeRequest('0', 'resources/subscribe', { uri }))
   await Promise.all(requests.map(request => settle(request, link, backend, users, context)))
+  if (context.told === true) return
   for (const message of listChanges(link.server)) for (const live of users) context.post(live, message)
 }
 

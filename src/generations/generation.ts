@@ -1,6 +1,7 @@
 /** What runs from one config: its backends and its routes. The next one is built beside it, with what did not change. */
 import type { Backend } from '../backends/backend.ts'
 import type { BackendConfig, Config, RouteConfig } from '../config/config.ts'
+import type { ConfigDiff } from '../config/diff.ts'
 import type { Route } from '../gateway/route.ts'
 
 export interface Generation {
@@ -14,19 +15,44 @@ export interface Generation {
 export interface Makers {
   /** Rejects when it cannot be made at all (a module that does not load). */
   backend(config: BackendConfig, whole: Config): Promise<Backend> | Backend
+  /** The same backend is treated differently from now on. */
+  tune(backend: Backend, before: BackendConfig, after: BackendConfig): void
   /** `backends`: all of the generation. */
   route(config: RouteConfig, whole: Config, backends: ReadonlyMap<string, Backend>): Route
 }
 
-/** Rejects with the error of a backend that cannot be made; those that were made are closed then. */
-export async function generate(config: Config, makers: Makers): Promise<Generation> {
-  const backends = new Map<string, Backend>()
+const nothing: Generation = { config: { backends: [] } as unknown as Config, backends: new Map(), routes: new Map() }
+
+/**
+ * Builds what runs from `config`; of what runs already, `from`, it takes over what did not change in between (`diff`).
+ * Rejects with the error of a backend that cannot be made; what was made is closed then, and nothing that runs has changed.
+ */
+export async function generate(
+  config: Config,
+  makers: Makers,
+  from: Generation = nothing,
+  diff?: ConfigDiff
+): Promise<Generation> {
+  const keptBackends = new Set([...(diff?.backends.unchanged ?? []), ...(diff?.backends.tuned ?? [])])
+  const keptRoutes = new Set(diff?.routes.unchanged)
+  const made: Backend[] = []
   try {
-    for (const backend of config.backends) backends.set(backend.name, await makers.backend(backend, config))
-    const routes = new Map(config.routes.map(route => [route.path, makers.route(route, config, backends)]))
+    const backends = new Map<string, Backend>()
+    for (const given of config.backends) {
+      const { name } = given
+      const kept = keptBackends.has(name) ? from.backends.get(name) : undefined
+      const backend = kept ?? (await makers.backend(given, config))
+      if (kept === undefined) made.push(backend)
+      backends.set(name, backend)
+    }
+    const routes = new Map<string, Route>()
+    for (const given of config.routes) {
+      const kept = keptRoutes.has(given.path) ? from.routes.get(given.path) : undefined
+      routes.set(given.path, kept ?? makers.route(given, config, backends))
+    }
     return { config, backends, routes }
   } catch (error) {
-    await Promise.all([...backends.values()].map(backend => backend.close()))
+    await Promise.all(made.map(backend => backend.close()))
     throw error
   }
 }

@@ -66,6 +66,9 @@ export async function createServer(
     url: '*',
     // The answer is written by hand: what Fastify does with a promise costs more than all the checks together.
     handler: (request, reply) => {
+      // While the body came, what is served there may have changed.
+      request.route = routes.find(request.route!.path)
+      if (request.route === undefined) return void reply.send(elsewhere(request.raw))
       answerTo(request, gateway).then(
         answer => writeAnswer(reply, answer, replies),
         error => reply.send(error)

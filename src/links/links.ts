@@ -13,6 +13,8 @@ export class Links {
   readonly #shared = new Map<Backend, Slot>()
   /** Releases that are under way. */
   readonly #releasing = new Set<Promise<unknown>>()
+  /** How many links of a backend are being left. */
+  readonly #leaving = new Map<Backend, number>()
   /** Sessions that wait for what belongs to no exchange. */
   readonly #listening = new Set<Live>()
 
@@ -56,14 +58,46 @@ export class Links {
     for (const slot of this.#of(live)) slot.listen(live, on)
   }
 
+  /** Whether links of it are used, or being closed. */
+  isUsed(backend: Backend): boolean {
+    if (this.#leaving.has(backend) || this.#shared.has(backend)) return true
+    for (const own of this.#slots.values()) if (own.has(backend)) return true
+    return false
+  }
+
+  /** What sessions use, or open at this moment. */
+  *uses(): Iterable<{ live: Live; backend: Backend; opening: boolean }> {
+    for (const [live, own] of this.#slots) {
+      for (const [backend, { opening }] of own) yield { live, backend, opening }
+    }
+  }
+
+  /**
+   * A backend takes the place of another: the sessions that use the one go on with the other, whose links are opened when
+   * they are wanted; what was set is set again then.
+   */
+  succeed(live: Live, backend: Backend, successor: Backend): void {
+    const slot = this.#slots.get(live)?.get(backend)
+    if (slot === undefined || live.closed) return
+    this.#use(live, successor).succeed()
+  }
+
+  /** The session uses the backend no more: a link that nobody uses any more is closed. */
+  async drop(live: Live, backend: Backend): Promise<void> {
+    const own = this.#slots.get(live)
+    const slot = own?.get(backend)
+    if (own === undefined || slot === undefined) return
+    own.delete(backend)
+    if (own.size === 0) this.#slots.delete(live)
+    await this.#released(this.#leave(live, slot))
+  }
+
   /** The session is over: links that nobody uses any more are closed. */
   async release(live: Live): Promise<void> {
     this.#listening.delete(live)
     const slots = [...this.#of(live)]
     this.#slots.delete(live)
-    const releasing = Promise.all(slots.map(slot => this.#leave(live, slot)))
-    this.#releasing.add(releasing)
-    await releasing.finally(() => this.#releasing.delete(releasing))
+    await this.#released(Promise.all(slots.map(slot => this.#leave(live, slot))))
   }
 
   /** Resolves once every link is closed, those of sessions that ended before too. */
@@ -88,10 +122,23 @@ export class Links {
     return slot
   }
 
+  async #released(releasing: Promise<unknown>): Promise<void> {
+    this.#releasing.add(releasing)
+    await releasing.finally(() => this.#releasing.delete(releasing))
+  }
+
   async #leave(live: Live, slot: Slot): Promise<void> {
+    const { backend } = slot
     const left = slot.leave(live)
-    if (slot.users.size === 0 && this.#shared.get(slot.backend) === slot) this.#shared.delete(slot.backend)
-    await left
+    if (slot.users.size === 0 && this.#shared.get(backend) === slot) this.#shared.delete(backend)
+    this.#leaving.set(backend, (this.#leaving.get(backend) ?? 0) + 1)
+    try {
+      await left
+    } finally {
+      const others = this.#leaving.get(backend)! - 1
+      if (others > 0) this.#leaving.set(backend, others)
+      else this.#leaving.delete(backend)
+    }
   }
 }
 

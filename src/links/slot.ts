@@ -16,8 +16,11 @@ export interface LinksOptions {
   readonly lost: (link: Link, users: ReadonlySet<Live>) => void
   /** A link was opened, by an opening or a reopening. Must not throw. */
   readonly opened?: (link: Link, backend: Backend, users: ReadonlySet<Live>) => void
-  /** A link was opened again after that: what was set before is set again. Never rejects. */
-  readonly reopened: (link: Link, backend: Backend, users: ReadonlySet<Live>) => Promise<void>
+  /**
+   * A link was opened again after that, or in the place of another backend's: what was set before is set again. Never
+   * rejects. `told`: the users heard already that lists may have changed.
+   */
+  readonly reopened: (link: Link, backend: Backend, users: ReadonlySet<Live>, told: boolean) => Promise<void>
 }
 
 export class Slot {
@@ -29,7 +32,7 @@ export class Slot {
   #opening: Promise<Link> | undefined
   #abort: AbortController | undefined
   /** The upstream lost its side, and with it this state: the next opening restores. */
-  #lost: { readonly state: LinkState | undefined } | undefined
+  #lost: { readonly state: LinkState | undefined; readonly told?: true } | undefined
 
   constructor(backend: Backend, options: LinksOptions) {
     this.backend = backend
@@ -39,6 +42,15 @@ export class Slot {
   /** The link when it is open. */
   get link(): Link | undefined {
     return this.#link
+  }
+
+  get opening(): boolean {
+    return this.#opening !== undefined
+  }
+
+  /** It takes the place of another backend's, whose users heard of that: what they had set is set again. */
+  succeed(): void {
+    if (this.#link === undefined) this.#lost ??= { state: undefined, told: true }
   }
 
   /** The link, opened for this user when it is not. Rejects with the GatewayError of the opening; the next call tries again. */
@@ -98,7 +110,8 @@ export class Slot {
     if (over !== undefined) throw this.#lostAtOnce(link, over)
     for (const message of early) receive(message, link, backend, users)
     if (users.size > 0 && !shared) await this.#remember(live, link)
-    if (users.size > 0 && lost !== undefined && state === undefined) await reopened(link, backend, users)
+    if (users.size > 0 && lost !== undefined && state === undefined)
+      await reopened(link, backend, users, lost.told === true)
     if (users.size === 0) {
       await link.close()
       throw sessionOver()

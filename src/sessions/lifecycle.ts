@@ -20,9 +20,10 @@ export interface Live {
   hash?: string
 }
 
-export type CloseReason = 'deleted' | 'expired' | 'refused' | 'shutdown'
+export type CloseReason = 'deleted' | 'expired' | 'refused' | 'removed' | 'shutdown'
 export type OnClosed = (live: Live, reason: CloseReason) => void
 
+/** Read when they are used: they may change. */
 export interface LifecycleOptions {
   readonly store: SessionStore
   readonly idleMs: number
@@ -34,9 +35,8 @@ export interface LifecycleOptions {
 const attempts = 20
 
 export class Sessions {
+  readonly #options: LifecycleOptions
   readonly #store: SessionStore
-  readonly #idleMs: number
-  readonly #caps: Caps
   readonly #now: () => number
   readonly #live = new Map<SessionId, Live>()
   readonly #listeners: OnClosed[] = []
@@ -46,9 +46,8 @@ export class Sessions {
   #ended = 0
 
   constructor(options: LifecycleOptions) {
+    this.#options = options
     this.#store = options.store
-    this.#idleMs = options.idleMs
-    this.#caps = options.caps
     this.#now = options.now ?? Date.now
     const every = Math.max(50, Math.min(30_000, options.idleMs / 3))
     this.#sweeper = setInterval(() => void this.sweep(), every)
@@ -59,6 +58,10 @@ export class Sessions {
     this.#listeners.push(listener)
   }
 
+  get #idleMs(): number {
+    return this.#options.idleMs
+  }
+
   /** 192 bits from the system's generator, base64url. */
   static newId(): SessionId {
     return randomBytes(24).toString('base64url')
@@ -66,7 +69,7 @@ export class Sessions {
 
   /** Throws GatewayError `full` (503, Retry-After) when a cap is reached, `store` (503) when the store does not answer. */
   async create(record: SessionRecord): Promise<Live> {
-    const outcome = await answer(this.#store.create(record, this.#idleMs, this.#caps))
+    const outcome = await answer(this.#store.create(record, this.#idleMs, this.#options.caps))
     if (outcome !== 'created') {
       const text = outcome === 'full' ? 'too many sessions are open' : 'too many sessions of this caller are open'
       throw new GatewayError('full', text, { headers: { 'retry-after': '30' } })

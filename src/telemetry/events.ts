@@ -64,7 +64,7 @@ export interface SessionFact {
   readonly session: string
   readonly version: string
   readonly event: 'opened' | 'closed'
-  /** Why it closed: `deleted`, `expired`, `shutdown`. */
+  /** Why it closed: `deleted`, `expired`, `removed` (its route left the config), `shutdown`. */
   readonly reason?: string
   readonly durationMs?: number
 }

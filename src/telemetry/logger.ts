@@ -24,6 +24,8 @@ export interface Logger {
   readonly info: Say
   readonly warn: Say
   readonly error: Say
+  /** Another level or format, and other secrets, from now on. */
+  tune(config: Config['logging'], secrets: Iterable<string>): void
   /** Writes what waits and lets go of everything. Takes at most a second, whatever the reader does. Never rejects. */
   close(): Promise<void>
 }
@@ -31,6 +33,8 @@ export interface Logger {
 /** Bytes that may wait for a reader of standard output that does not read; what comes then is lost and counted. */
 const maxWaiting = 8 * 1024 * 1024
 const closeMs = 1_000
+/** Secrets looked for; those of the earliest configs are forgotten then. */
+const rememberedSecrets = 10_000
 
 /** Names and methods are chosen by peers. */
 const maxName = 200
@@ -72,8 +76,11 @@ export const createLogger = (config: Config['logging'], options: LoggerOptions =
   const stdout = options.destination === undefined ? openStdout() : undefined
   const sink = options.destination ?? stdout!
   const toPretty = prettyLines(stdout !== undefined && isatty(1) && !process.env.NO_COLOR)
-  const lines = new Batch(config.format === 'pretty' ? { write: text => sink.write(toPretty(text)) } : sink)
-  const redactor = createRedactor(options.secrets)
+  let { format } = config
+  const lines = new Batch({ write: text => sink.write(format === 'pretty' ? toPretty(text) : text) })
+  // Those of an earlier config may still be said.
+  const secrets = new Set(options.secrets)
+  let redactor = createRedactor(secrets)
   const logger = pino(
     { level: config.level, base: null, formatters: { level: label => ({ level: label }) }, serializers: {} },
     lines
@@ -95,26 +102,32 @@ export const createLogger = (config: Config['logging'], options: LoggerOptions =
   const wants = (level: NoticeFact['level']): boolean => logger.isLevelEnabled(level)
   const drops = new DropSummary(drop => logger.debug(drop, 'dropped'))
   const subscriptions: (() => void)[] = []
-  if (wants('info')) subscriptions.push(facts.request.subscribe(fact => lines.write(requestLine(fact))))
-  if (wants('debug')) {
-    subscriptions.push(
-      facts.session.subscribe(({ event, ...fact }) => logger.debug(fact, `session ${event}`)),
-      facts.drop.subscribe(fact => drops.add(fact))
-    )
+  const unsubscribe = (): void => {
+    for (const end of subscriptions.splice(0)) end()
   }
-  if (wants('error')) subscriptions.push(facts.notice.subscribe(say))
-  if (wants('warn')) {
-    subscriptions.push(
-      facts.backend.subscribe(({ backend, up, reason }) =>
-        say({
-          level: up ? 'info' : 'warn',
-          text: `backend ${up ? 'up' : 'down'}`,
-          backend,
-          ...(reason === undefined ? {} : { data: { reason } })
-        })
+  const subscribe = (): void => {
+    if (wants('info')) subscriptions.push(facts.request.subscribe(fact => lines.write(requestLine(fact))))
+    if (wants('debug')) {
+      subscriptions.push(
+        facts.session.subscribe(({ event, ...fact }) => logger.debug(fact, `session ${event}`)),
+        facts.drop.subscribe(fact => drops.add(fact))
       )
-    )
+    }
+    if (wants('error')) subscriptions.push(facts.notice.subscribe(say))
+    if (wants('warn')) {
+      subscriptions.push(
+        facts.backend.subscribe(({ backend, up, reason }) =>
+          say({
+            level: up ? 'info' : 'warn',
+            text: `backend ${up ? 'up' : 'down'}`,
+            backend,
+            ...(reason === undefined ? {} : { data: { reason } })
+          })
+        )
+      )
+    }
   }
+  subscribe()
 
   let lost = 0
   stdout?.on('drop', (chunk: string) => {
@@ -144,7 +157,7 @@ export const createLogger = (config: Config['logging'], options: LoggerOptions =
 
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
-    for (const unsubscribe of subscriptions) unsubscribe()
+    unsubscribe()
     drops.flush()
     lines.flush()
     process.off('beforeExit', onBeforeExit)
@@ -167,6 +180,21 @@ export const createLogger = (config: Config['logging'], options: LoggerOptions =
     info: at('info'),
     warn: at('warn'),
     error: at('error'),
+    tune(next, others) {
+      for (const secret of others) secrets.add(secret)
+      for (const oldest of secrets) {
+        if (secrets.size <= rememberedSecrets) break
+        secrets.delete(oldest)
+      }
+      redactor = createRedactor(secrets)
+      if (next.format !== format) lines.flush()
+      format = next.format
+      if (next.level === logger.level) return
+      unsubscribe()
+      drops.flush()
+      logger.level = next.level
+      subscribe()
+    },
     close: () => (closing ??= close())
   }
 }

@@ -22,6 +22,12 @@ export interface Sources {
   /** Messages that left the log before their time, since the start, by reason. */
   eventsDropped(): Readonly<Record<string, number>>
   draining(): boolean
+  /** Of the config. `loadedAt`: of the one that runs, milliseconds. */
+  reloads(): {
+    readonly counts: Readonly<Record<string, number>>
+    readonly loadedAt: number
+    readonly last: { readonly outcome: string } | undefined
+  }
   backends(): Iterable<BackendState>
 }
 
@@ -52,4 +58,19 @@ export const registerStates = (registry: Registry, sources: Sources): void => {
   ofBackends('causeway_backend_up', '1 while the backend can be reached.', ({ up }) => Number(up))
   ofBackends('causeway_backend_inflight', 'Requests on the way to the backend.', ({ inflight }) => inflight)
   readGauge(registry, 'causeway_draining', '1 while the gateway shuts down.', () => Number(sources.draining()))
+  readGauge(
+    registry,
+    'causeway_config_last_reload_successful',
+    '0 while the file has a config that was refused, and the one before runs.',
+    () => Number(sources.reloads().last?.outcome !== 'refused')
+  )
+  readGauge(
+    registry,
+    'causeway_config_last_reload_success_timestamp_seconds',
+    'When the config that runs was taken.',
+    () => sources.reloads().loadedAt / 1_000
+  )
+  readCounters(registry, 'causeway_config_reloads_total', 'Reloads of the config since the start.', 'outcome', () =>
+    Object.entries(sources.reloads().counts)
+  )
 }

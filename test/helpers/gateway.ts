@@ -16,13 +16,8 @@ interface Owner {
   teardown(handler: () => Promise<void>): void
 }
 
-/** Ports, and a quiet log, are filled in. `directory`: what paths are relative to. `parts`: what is brought along. */
-export async function startGateway(
-  t: Owner,
-  file: Record<string, unknown>,
-  directory = import.meta.dirname,
-  parts: Parts = {}
-): Promise<RunningGateway> {
+/** The config of a file as an author writes it. Ports, and a quiet log, are filled in. `directory`: what paths are relative to. */
+export function configOf(file: Record<string, unknown>, directory = import.meta.dirname): Config {
   const whole = {
     admin: { port: 0 },
     logging: { level: 'silent' },
@@ -30,15 +25,20 @@ export async function startGateway(
     server: { port: 0, ...(file.server as object | undefined) }
   }
   const parsed = parse(JSON.stringify(whole), directory, { env: name => process.env[name], file: () => '' })
-  if (parsed.config === undefined)
-    throw new Error(parsed.problems.map(({ path, ...rest }) => `${path}: ${JSON.stringify(rest)}`).join('\n'))
-  const gateway = await createGateway(parsed.config, parts)
+  if (parsed.config !== undefined) return parsed.config
+  throw new Error(parsed.problems.map(({ path, ...rest }) => `${path}: ${JSON.stringify(rest)}`).join('\n'))
+}
+
+/** From the config of such a file. `parts`: what is brought along. */
+export async function startGateway(
+  t: Owner,
+  file: Record<string, unknown>,
+  directory = import.meta.dirname,
+  parts: Parts = {}
+): Promise<RunningGateway> {
+  const config = configOf(file, directory)
+  const gateway = await createGateway(config, parts)
   t.teardown(() => gateway.close({ deadline: 0 }))
   await gateway.listen()
-  return {
-    gateway,
-    url: gateway.url(parsed.config.routes[0]!.path),
-    adminUrl: gateway.adminUrl!,
-    config: parsed.config
-  }
+  return { gateway, url: gateway.url(config.routes[0]!.path), adminUrl: gateway.adminUrl!, config }
 }
