@@ -36,7 +36,6 @@ const attempts = 20
 
 export class Sessions {
   readonly #options: LifecycleOptions
-  readonly #store: SessionStore
   readonly #now: () => number
   readonly #live = new Map<SessionId, Live>()
   readonly #listeners: OnClosed[] = []
@@ -47,7 +46,6 @@ export class Sessions {
 
   constructor(options: LifecycleOptions) {
     this.#options = options
-    this.#store = options.store
     this.#now = options.now ?? Date.now
     const every = Math.max(50, Math.min(30_000, options.idleMs / 3))
     this.#sweeper = setInterval(() => void this.sweep(), every)
@@ -58,10 +56,6 @@ export class Sessions {
     this.#listeners.push(listener)
   }
 
-  get #idleMs(): number {
-    return this.#options.idleMs
-  }
-
   /** 192 bits from the system's generator, base64url. */
   static newId(): SessionId {
     return randomBytes(24).toString('base64url')
@@ -69,7 +63,7 @@ export class Sessions {
 
   /** Throws GatewayError `full` (503, Retry-After) when a cap is reached, `store` (503) when the store does not answer. */
   async create(record: SessionRecord): Promise<Live> {
-    const outcome = await answer(this.#store.create(record, this.#idleMs, this.#options.caps))
+    const outcome = await answer(this.#options.store.create(record, this.#options.idleMs, this.#options.caps))
     if (outcome !== 'created') {
       const text = outcome === 'full' ? 'too many sessions are open' : 'too many sessions of this caller are open'
       throw new GatewayError('full', text, { headers: { 'retry-after': '30' } })
@@ -89,7 +83,7 @@ export class Sessions {
       const ended = this.#ended
       let record: SessionRecord | undefined
       try {
-        record = await this.#store.get(id, this.#idleMs)
+        record = await this.#options.store.get(id, this.#options.idleMs)
       } catch (cause) {
         throw unanswered(cause)
       }
@@ -119,9 +113,9 @@ export class Sessions {
     yield* this.#live.values()
   }
 
-  readonly list = (route: string): AsyncIterable<SessionRecord> => this.#store.list(route)
+  readonly list = (route: string): AsyncIterable<SessionRecord> => this.#options.store.list(route)
 
-  readonly count = (): Promise<number> => this.#store.count()
+  readonly count = (): Promise<number> => this.#options.store.count()
 
   /** Changes the record; `change` may run several times. False when the session is gone. Throws GatewayError `store`. */
   async update(live: Live, change: (record: SessionRecord) => Partial<SessionRecord>): Promise<boolean> {
@@ -132,11 +126,11 @@ export class Sessions {
     for (let i = 0; i < attempts; i++) {
       const previous = live.record
       const next = { ...previous, ...change(previous), revision: previous.revision + 1 }
-      if (await answer(this.#store.replace(previous, next))) {
+      if (await answer(this.#options.store.replace(previous, next))) {
         live.record = next
         return true
       }
-      const now = await answer(this.#store.get(live.record.id, this.#idleMs))
+      const now = await answer(this.#options.store.get(live.record.id, this.#options.idleMs))
       if (now === undefined) return false
       live.record = now
     }
@@ -146,7 +140,7 @@ export class Sessions {
   /** Ends a session, here in any case. Throws GatewayError `store` when the store still has it. */
   async close(live: Live, reason: CloseReason): Promise<void> {
     try {
-      if (!live.ephemeral) await answer(this.#store.delete(live.record.id))
+      if (!live.ephemeral) await answer(this.#options.store.delete(live.record.id))
     } finally {
       this.#forget(live, reason)
     }
@@ -158,7 +152,7 @@ export class Sessions {
     this.#sweeping = true
     try {
       for (const live of this.#live.values()) {
-        if (live.seen + this.#idleMs / 2 > this.#now()) continue
+        if (live.seen + this.#options.idleMs / 2 > this.#now()) continue
         if (!(await this.#isThere(live))) this.#forget(live, 'expired')
       }
     } catch (error) {
@@ -174,8 +168,8 @@ export class Sessions {
 
   /** A session in use is refreshed. */
   async #isThere(live: Live): Promise<boolean> {
-    if (live.busy === 0) return this.#store.has(live.record.id)
-    const there = (await this.#store.get(live.record.id, this.#idleMs)) !== undefined
+    if (live.busy === 0) return this.#options.store.has(live.record.id)
+    const there = (await this.#options.store.get(live.record.id, this.#options.idleMs)) !== undefined
     live.seen = this.#now()
     return there
   }
