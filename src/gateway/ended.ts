@@ -1,5 +1,6 @@
 /** What goes with a session when it ends, however it ends (SES-11, SES-15, R41). */
 import { type CloseReason, type Live, sessionHash } from '../sessions/lifecycle.ts'
+import { subscriptionsAt } from '../sessions/subscribed.ts'
 import type { StreamLog } from '../streams/stream-log.ts'
 import { facts } from '../telemetry/events.ts'
 import type { Context } from './context.ts'
@@ -18,7 +19,7 @@ export async function ended(live: Live, reason: CloseReason, context: Context, l
     .map(({ link, backend }) => ({ link, backend, rest: context.links.users(live, backend) }))
   const released = context.links.release(live)
   for (const { link, backend, rest } of shared) {
-    void withdraw(live.record.subscriptions, link, backend, rest, context.turns)
+    void withdraw(subscriptionsAt(live.record, backend), link, backend, rest, context.turns)
   }
   for (const result of await Promise.allSettled([released, written])) {
     if (result.status === 'rejected') {

@@ -53,6 +53,10 @@ export class Lists {
     this.#now = options.now ?? (() => performance.now())
   }
 
+  get known(): Known {
+    return this.#options.known
+  }
+
   /** Before the first request. */
   use(context: ListsContext): void {
     this.#context = context

@@ -3,6 +3,7 @@ import type { Backend, Link } from '../backends/backend.ts'
 import { makeRequest } from '../protocol/make.ts'
 import { isError, type Message } from '../protocol/message.ts'
 import type { Live } from '../sessions/lifecycle.ts'
+import { subscriptionsAt } from '../sessions/subscribed.ts'
 import { facts } from '../telemetry/events.ts'
 import { lowestOf } from './levels.ts'
 import { listChanges } from './list-changed.ts'
@@ -26,7 +27,7 @@ export async function restore(
   context: RestoreContext
 ): Promise<void> {
   const levels = [...users].map(({ record }) => record.level)
-  const uris = new Set([...users].flatMap(({ record }) => record.subscriptions))
+  const uris = new Set([...users].flatMap(({ record }) => subscriptionsAt(record, backend)))
   const requests: Message[] = []
   if (levels.some(level => level !== undefined) && link.server.capabilities.logging !== undefined) {
     requests.push(makeRequest('0', 'logging/setLevel', { level: lowestOf(levels) }))

@@ -1,5 +1,6 @@
 /** What one audience sees of a union: a session's principal, revision and capabilities say which lists it has. */
 import { hash } from 'node:crypto'
+import type { Backend } from '../backends/backend.ts'
 import { GatewayError } from '../errors.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import type { Entry } from './list-entry.ts'
@@ -77,6 +78,11 @@ export class View {
     return snapshot.ready(missing) ?? snapshot.merged(missing)
   }
 
+  /** Whether a backend has that; undefined when it was never met. */
+  serves(backend: Backend, capability: string): boolean | undefined {
+    return this.#union.lists.known.has(backend, capability)
+  }
+
   /** Whether the lists of all were read at some time. */
   complete(kind: Kind): boolean {
     for (const { list } of this.entries(kind)) if (list === undefined) return false
@@ -102,24 +108,21 @@ export class View {
   }
 
   async #read(kind: Kind, live: Live, enough: () => boolean): Promise<void> {
+    let waiting = this.#waiting(kind, live)
+    if (waiting === undefined || enough()) return
     let timer: NodeJS.Timeout | undefined
-    const { listTimeoutMs } = this.#union.options
     let late = false
     const time = new Promise<void>(resolve => {
       timer = setTimeout(() => {
         late = true
         resolve()
-      }, listTimeoutMs)
+      }, this.#union.options.listTimeoutMs)
     })
-    try {
-      for (;;) {
-        const waiting = this.#waiting(kind, live)
-        if (waiting === undefined || late || enough()) return
-        await Promise.race([time, ...waiting])
-      }
-    } finally {
-      clearTimeout(timer)
+    while (waiting !== undefined && !late && !enough()) {
+      await Promise.race([time, ...waiting])
+      waiting = this.#waiting(kind, live)
     }
+    clearTimeout(timer)
   }
 
   #waiting(kind: Kind, live: Live): Promise<void>[] | undefined {

@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers'
+import { parseTemplate, type UriTemplate } from '../protocol/uri-template.ts'
 import type { Warn } from './annotations.ts'
 import type { Meta } from './content.ts'
 import type { HandlerDefinition } from './definition.ts'
 import type { AnyPrompt, AnyTool, Handler, Listener, ListKind } from './handler.ts'
 import { listedPrompt, listedResource, listedTemplate, listedTool } from './listed.ts'
 import type { ResourceDefinition, ResourceTemplateDefinition } from './resource.ts'
-import { parseTemplate, type UriTemplate } from './uri-template.ts'
 import { compile, type Validator } from './validate.ts'
 
 /** A thing as it is served: the author's definition, what lists show of it, and what was made of it once. */

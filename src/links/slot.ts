@@ -4,6 +4,7 @@ import { GatewayError } from '../errors.ts'
 import type { Message } from '../protocol/message.ts'
 import type { Live, Sessions } from '../sessions/lifecycle.ts'
 import type { Client, LinkState } from '../sessions/session.ts'
+import { subscriptionsAt } from '../sessions/subscribed.ts'
 import { facts } from '../telemetry/events.ts'
 
 export interface LinksOptions {
@@ -150,7 +151,7 @@ export class Slot {
     this.#link = undefined
     facts.notice.publish({ level: 'info', text: 'the backend lost a session', backend: backend.name, error })
     // Who subscribed waits for news without a call that would open it again. One try: the next is that call.
-    const [subscriber] = [...users].filter(({ record }) => record.subscriptions.length > 0)
+    const [subscriber] = [...users].filter(({ record }) => subscriptionsAt(record, backend).length > 0)
     if (subscriber === undefined) return
     setImmediate(() => {
       if (users.has(subscriber)) this.get(subscriber).catch(() => {})

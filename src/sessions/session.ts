@@ -33,6 +33,8 @@ export interface SessionRecord {
   readonly level?: string
   /** URIs of `resources/subscribe`. */
   readonly subscriptions: readonly string[]
+  /** Where several backends are one server: URI to the name of the backend that it was subscribed at. */
+  readonly places?: Readonly<Record<string, string>>
   /** Runs every link that cannot move. */
   readonly owner?: InstanceId
   /** Holds the upstream GET streams. */

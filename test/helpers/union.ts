@@ -98,7 +98,7 @@ export async function together(
     servers[name] = new Stocked(name, script)
     upstreams[name] = await HttpUpstream.start(servers[name], options.upstreams?.[name])
     t.teardown(() => upstreams[name]!.close())
-    backends[name] = { kind: 'http', url: upstreams[name].url, ...options.backends?.[name] }
+    backends[name] = { kind: 'http', url: upstreams[name].url }
   }
   const running = await unionGateway(t, { backends, ...options.file }, options)
   return { ...running, servers, upstreams, open: options => RawClient.open(running.url, options) }
@@ -107,14 +107,18 @@ export async function together(
 async function unionGateway(
   t: Test,
   file: Record<string, unknown>,
-  { route = {}, parts = {} }: TogetherOptions
+  { route = {}, parts = {}, backends = {} }: TogetherOptions
 ): Promise<RunningGateway> {
   const whole = { admin: { port: 0 }, logging: { level: 'silent' }, server: { port: 0 }, ...file }
   const parsed = parse(JSON.stringify(whole), import.meta.dirname, { env: name => process.env[name], file: () => '' })
   if (parsed.config === undefined) throw new Error(JSON.stringify(parsed.problems))
   const names = Object.keys(file.backends as object)
   const routes = [{ path: '/mcp', protocol: parsed.config.routes[0]!.protocol, backends: names, ...route }]
-  const config = { ...parsed.config, routes: routes as unknown as typeof parsed.config.routes }
+  const config = {
+    ...parsed.config,
+    backends: parsed.config.backends.map(backend => ({ ...backend, ...backends[backend.name] })),
+    routes: routes as unknown as typeof parsed.config.routes
+  }
   const gateway = await createGateway(config, parts)
   t.teardown(() => gateway.close({ deadline: 0 }))
   await gateway.listen()

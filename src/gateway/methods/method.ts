@@ -9,6 +9,8 @@ export interface MethodCall {
   readonly request: Message
   readonly live: Live
   readonly backend: Backend
+  /** Whether the session has several backends, so that it is noted which one it was. */
+  readonly placed?: true
   readonly context: Pick<Context, 'links' | 'sessions' | 'turns'>
   /** Sends the request, or what became of it, upstream. */
   readonly run: (request: Message) => MessageSource

@@ -6,6 +6,8 @@ import { type MessageSource, single } from '../../exchanges/source.ts'
 import { makeRequest, makeResult } from '../../protocol/make.ts'
 import { type Message, stringParam } from '../../protocol/message.ts'
 import type { Live } from '../../sessions/lifecycle.ts'
+import type { SessionRecord } from '../../sessions/session.ts'
+import { isSubscribed } from '../../sessions/subscribed.ts'
 import type { Context } from '../context.ts'
 import type { MethodCall } from './method.ts'
 
@@ -17,14 +19,17 @@ export function subscribe(call: MethodCall): MessageSource {
   const uri = stringParam(request, 'uri')
   if (uri === undefined) return run(request)
   const remember = (): Promise<void> =>
-    change(call, subscriptions => (subscriptions.includes(uri) ? subscriptions : [...subscriptions, uri]))
+    change(call, ({ subscriptions, places }) => ({
+      subscriptions: subscriptions.includes(uri) ? subscriptions : [...subscriptions, uri],
+      ...(call.placed && { places: { ...places, [uri]: backend.name } })
+    }))
   return later(request.id!, async () => {
     const { subscriptions } = live.record
     if (subscriptions.length >= maxSubscriptions && !subscriptions.includes(uri)) {
       throw new GatewayError('params', `a session subscribes to ${maxSubscriptions} resources at most`)
     }
     if (backend.scope === 'session') return acting(run(request), remember)
-    return shared(call, uri, () => subscribers(uri, context.links.users(live, backend)) > 0, remember)
+    return shared(call, uri, () => subscribers(uri, backend, context.links.users(live, backend)) > 0, remember)
   })
 }
 
@@ -32,20 +37,22 @@ export function unsubscribe(call: MethodCall): MessageSource {
   const { request, live, backend, context, run } = call
   const uri = stringParam(request, 'uri')
   if (uri === undefined) return run(request)
-  const forget = (): Promise<void> => change(call, subscriptions => subscriptions.filter(other => other !== uri))
+  const forget = (): Promise<void> =>
+    change(call, ({ subscriptions, places = {} }) => ({
+      subscriptions: subscriptions.filter(other => other !== uri),
+      ...(call.placed && { places: Object.fromEntries(Object.entries(places).filter(([other]) => other !== uri)) })
+    }))
   if (backend.scope === 'session') return acting(run(request), forget)
   const others = (): Iterable<Live> => [...context.links.users(live, backend)].filter(user => user !== live)
-  return later(request.id!, () => shared(call, uri, () => subscribers(uri, others()) > 0, forget))
+  return later(request.id!, () => shared(call, uri, () => subscribers(uri, backend, others()) > 0, forget))
 }
 
 /** One change of a session at a time: side by side they would only make each other fail. */
 async function change(
   { live, context: { sessions, turns } }: MethodCall,
-  to: (subscriptions: readonly string[]) => readonly string[]
+  to: (record: SessionRecord) => Partial<SessionRecord>
 ): Promise<void> {
-  await turns.run(`${live.record.id} subscriptions`, () =>
-    sessions.update(live, ({ subscriptions }) => ({ subscriptions: to(subscriptions) }))
-  )
+  await turns.run(`${live.record.id} subscriptions`, () => sessions.update(live, to))
 }
 
 /** With other subscribers the upstream does not hear of it. Checked and done in one turn, for they come and go. */
@@ -76,7 +83,7 @@ export async function withdraw(
 ): Promise<void> {
   const one = (uri: string): Promise<void> =>
     turns.run(turnOf(backend, uri), async () => {
-      if (rest.size === 0 || subscribers(uri, rest) > 0) return
+      if (rest.size === 0 || subscribers(uri, backend, rest) > 0) return
       const exchange = link.exchange(makeRequest('0', 'resources/unsubscribe', { uri }), {
         principal: { key: 'gateway' }
       })
@@ -93,8 +100,8 @@ const patienceMs = 5_000
 
 const turnOf = (backend: Backend, uri: string): string => `${backend.identity} ${uri}`
 
-function subscribers(uri: string, users: Iterable<Live>): number {
+function subscribers(uri: string, backend: Backend, users: Iterable<Live>): number {
   let count = 0
-  for (const { record } of users) if (record.subscriptions.includes(uri)) count++
+  for (const { record } of users) if (isSubscribed(record, uri, backend)) count++
   return count
 }

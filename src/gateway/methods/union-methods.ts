@@ -4,6 +4,8 @@ import { single } from '../../exchanges/source.ts'
 import { errorMessage, makeResult } from '../../protocol/make.ts'
 import { kinds } from '../list-items.ts'
 import { byName } from './by-name.ts'
+import { readResource, subscribeAt, unsubscribeAt } from './by-uri.ts'
+import { complete } from './complete.ts'
 import { listOf } from './lists.ts'
 import { listTasks, ofTask } from './tasks.ts'
 import type { UnionMethod } from './union-call.ts'
@@ -15,6 +17,10 @@ const methods: Readonly<Record<string, UnionMethod>> = {
   'tools/call': byName(kinds.tools),
   'prompts/list': listOf(kinds.prompts),
   'prompts/get': byName(kinds.prompts),
+  'resources/read': readResource,
+  'resources/subscribe': subscribeAt,
+  'resources/unsubscribe': unsubscribeAt,
+  'completion/complete': complete,
   'resources/list': listOf(kinds.resources),
   'resources/templates/list': listOf(kinds.templates),
   'tasks/get': ofTask,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { parseTemplate } from '../../src/handlers/uri-template.ts'
+import { parseTemplate } from '../../src/protocol/uri-template.ts'
 
 const table: [template: string, uri: string, variables: Record<string, string> | undefined][] = [
   ['x://a', 'x://a', {}],
