@@ -1,5 +1,6 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import * as z from 'zod'
+import { served } from './served.ts'
 import { duration, size, whole } from './units.ts'
 
 const passes = (check: () => void): boolean => {
@@ -33,17 +34,19 @@ const url = z
 const text = z.string('expected a string').refine(text => !text.includes('\0'), 'expected a string without NUL')
 const filled = text.refine(text => text.trim() !== '', 'expected a string that is not empty')
 
-const calls = {
+/** Of every kind. */
+const common = {
   timeout: duration()
     .prefault('60s')
     .describe('How long a call may be silent; a message of the call, such as progress, starts it anew'),
-  maxTime: duration().prefault('5m').describe('How long a call may take in all')
+  maxTime: duration().prefault('5m').describe('How long a call may take in all'),
+  ...served
 }
 
 const remote = {
   url: url.describe('Where the server is, http or https'),
   headers: z.record(name, value).prefault({}).describe('Sent with every request'),
-  ...calls
+  ...common
 }
 
 const http = z.strictObject({ kind: z.literal('http'), ...remote }).describe('A Streamable HTTP server')
@@ -64,7 +67,7 @@ const stdio = z
       .prefault('session')
       .describe('A process for each session, or one for all'),
     maxProcesses: whole(1, 10_000).prefault(32).describe('How many of its processes may run at once'),
-    ...calls
+    ...common
   })
   .describe('A program that speaks MCP on its standard input and output')
 
@@ -81,7 +84,8 @@ const module = z
       .prefault(false)
       .describe('Run the handlers in a thread of their own, which may block or run out of memory'),
     memory: size().prefault('256MiB').describe('What the values of that thread may take'),
-    ...calls
+    watch: z.boolean('expected true or false').prefault(false).describe('Load its files again when they change'),
+    ...common
   })
   .describe('In-process handlers')
 

@@ -106,12 +106,32 @@ const version = z.enum(legacyVersions, {
   error: ({ input }) => (input === firstModern ? `${firstModern} is not served by this version: ${served}` : served)
 })
 
-const route = z.strictObject({
+/** Most backends behind one route. */
+export const maxBackends = 64
+
+export const route = z.strictObject({
   backends: z
     .array(backendName, 'expected a list of backend names')
     .min(1, 'expected the name of a backend')
-    .max(1, 'expected one backend: several behind one route are not served by this version')
-    .describe('What is served there'),
+    .max(maxBackends, `expected ${maxBackends} backends at most`)
+    .describe('What is served there, as one server; earlier ones come first'),
+  prefix: z
+    .enum(['auto', 'always', 'never'], 'expected auto, always or never')
+    .prefault('auto')
+    .describe('Whether names begin with that of their backend: where two have the same, always, or never'),
+  separator: z
+    .string('expected a string')
+    .regex(/^[A-Za-z0-9_.-]{1,3}$/, 'expected 1 to 3 letters, digits, "_", "-" and "."')
+    .prefault('_')
+    .describe('What stands between prefix and name'),
+  onError: z
+    .enum(['skip', 'fail'], 'expected skip or fail')
+    .prefault('skip')
+    .describe('What a backend that fails does to the lists of the others'),
+  initTimeout: duration().prefault('2s').describe('How long initialize waits for backends that are not known yet'),
+  listTimeout: duration().prefault('5s').describe('How long a list waits for a backend'),
+  listTtl: duration().prefault('5m').describe('How long the list of a backend counts that says nothing of changes'),
+  page: whole(1, 100_000).prefault(1000).describe('Most entries on a page of a list'),
   protocol: z
     .strictObject({
       versions: z
@@ -180,7 +200,7 @@ export const file = z.strictObject({
   routes: z
     .record(routePath, route)
     .optional()
-    .describe('What is served where. Left out: each backend at /mcp/<name>, a single one at /mcp too')
+    .describe('What is served where. Left out: all backends at /mcp, and each at /mcp/<name>')
 })
 
 type ReadonlyDeep<T> = T extends object ? { readonly [K in keyof T]: ReadonlyDeep<T[K]> } : T
@@ -190,7 +210,7 @@ export type File = ReadonlyDeep<z.output<typeof file>>
 /** One backend, named. Durations are milliseconds. `path` and `cwd` are absolute. */
 export type BackendConfig = ReadonlyDeep<{ name: string } & z.output<typeof backend>>
 
-/** One downstream path. `versions` are the revisions served there. */
+/** One downstream path. `versions` are the revisions served there. Several backends are merged, in the order in which they stand. */
 export type RouteConfig = { readonly path: string } & ReadonlyDeep<z.output<typeof route>>
 
 /**

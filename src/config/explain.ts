@@ -22,7 +22,6 @@ const later: readonly RegExp[] = [
   /^store\.(url|prefix)$/,
   /^sessions\.perPrincipal$/,
   /^input\.rounds$/,
-  /^routes\["[^"]*"\]\.prefix$/,
   /^(backends|mcpServers)\.[\w-]+\.(era|pool|passthrough)$/
 ]
 
@@ -34,6 +33,14 @@ export const knownKeys: z.core.$ZodErrorMap = issue =>
   issue.code === 'unrecognized_keys' && issue.inst !== undefined
     ? Object.keys((issue.inst as unknown as z.ZodObject).shape).join(' ')
     : undefined
+
+/** The issues of each alternative that has the form of what was written: there something inside of it is wrong. */
+export const insideUnion = ({ path, errors }: z.core.$ZodIssueInvalidUnion): readonly z.core.$ZodIssue[][] =>
+  errors
+    .filter(
+      issues => issues.length > 0 && issues.every(each => each.path.length > 0 || each.code === 'unrecognized_keys')
+    )
+    .map(issues => issues.map(each => ({ ...each, path: [...path, ...each.path] })))
 
 /** What the schema's issues say, one for each thing to repair. */
 export const broken = (issue: z.core.$ZodIssue): readonly Broken[] => {
@@ -57,8 +64,11 @@ export const broken = (issue: z.core.$ZodIssue): readonly Broken[] => {
       return issue.issues.map(inner => ({ path, message: inner.message, key: true }))
     case 'invalid_value':
       return [{ path, message, words: issue.values.map(String) }]
-    case 'invalid_union':
+    case 'invalid_union': {
+      const [inside] = insideUnion(issue)
+      if (inside !== undefined) return inside.flatMap(broken)
       return [{ path, message, words: 'options' in issue ? (issue.options as unknown[]).map(String) : [] }]
+    }
     case 'invalid_type':
       return [
         { path, message: issue.expected === 'object' || issue.expected === 'record' ? 'expected a mapping' : message }

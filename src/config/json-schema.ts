@@ -8,7 +8,7 @@ export const jsonSchema = (): Record<string, unknown> => {
     io: 'input',
     override({ jsonSchema, path }) {
       const { type, pattern, enum: words } = jsonSchema
-      const limited = type === 'integer' || (type === 'string' && (pattern ?? words) !== undefined)
+      const limited = type === 'integer' || type === 'number' || (type === 'string' && (pattern ?? words) !== undefined)
       if (!limited || path.includes('propertyNames')) return
       const { description, default: fallback, ...rule } = jsonSchema
       for (const key of Object.keys(jsonSchema)) Reflect.deleteProperty(jsonSchema, key)

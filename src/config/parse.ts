@@ -1,7 +1,7 @@
 import type * as z from 'zod'
 import { type Config, file } from './config.ts'
 import type { Values } from './expand.ts'
-import { broken, explain, knownKeys } from './explain.ts'
+import { broken, explain, insideUnion, knownKeys } from './explain.ts'
 import type { Problem } from './problem.ts'
 import { resolve } from './resolve.ts'
 import { rules } from './rules.ts'
@@ -15,13 +15,14 @@ export type Parsed =
 const takeNumbers = (source: Source, issues: readonly z.core.$ZodIssue[]): boolean => {
   let taken = false
   for (const issue of issues) {
+    if (issue.code === 'invalid_union') taken = takeNumbers(source, insideUnion(issue).flat()) || taken
     const key = issue.path.at(-1)
     if (issue.code !== 'invalid_type' || key === undefined || !source.expanded(issue.path)) continue
     const around = issue.path
       .slice(0, -1)
       .reduce<unknown>((inner, step) => Reflect.get(inner as object, step), source.value)
     const text: unknown = Reflect.get(around as object, key)
-    if (issue.expected !== 'number' || typeof text !== 'string' || !/^\d{1,15}$/.test(text)) continue
+    if (issue.expected !== 'number' || typeof text !== 'string' || !/^\d{1,15}(\.\d{1,6})?$/.test(text)) continue
     taken = Reflect.set(around as object, key, Number(text)) || taken
   }
   return taken

@@ -1,6 +1,5 @@
 import { resolve as absolute } from 'node:path'
-import { legacyVersions } from '../protocol/version.ts'
-import type { BackendConfig, Config, File, RouteConfig } from './config.ts'
+import { type BackendConfig, type Config, type File, maxBackends, type RouteConfig, route } from './config.ts'
 
 const named = (name: string, entry: NonNullable<File['backends']>[string], directory: string): BackendConfig => {
   if (entry.kind === 'module') return { name, ...entry, path: absolute(directory, entry.path) }
@@ -8,16 +7,11 @@ const named = (name: string, entry: NonNullable<File['backends']>[string], direc
   return { name, ...entry }
 }
 
-const single = (path: string, backend: string): RouteConfig => ({
-  path,
-  backends: [backend],
-  protocol: { versions: legacyVersions }
-})
-
-/** What is served where nothing says it: each backend at `/mcp/<name>`, and a single one at `/mcp` too. */
+/** What is served where nothing says it: all backends at `/mcp`, and each at `/mcp/<name>`. */
 export const defaultRoutes = (names: readonly string[]): readonly RouteConfig[] => {
-  const own = names.map(name => single(`/mcp/${name}`, name))
-  return names.length === 1 ? [single('/mcp', names[0]!), ...own] : own
+  const to = (path: string, backends: readonly string[]): RouteConfig => ({ path, ...route.parse({ backends }) })
+  const own = names.map(name => to(`/mcp/${name}`, [name]))
+  return names.length > maxBackends ? own : [to('/mcp', names), ...own]
 }
 
 /** From the file to what the gateway runs from. Paths in it are relative to the folder it is in. */
@@ -39,8 +33,8 @@ export const notes = ({ backends, routes }: Config): readonly string[] => {
   const served = new Set(routes.flatMap(route => route.backends))
   const derived = routes.every(({ path, backends: [name] }) => path === `/mcp/${name}`)
   return [
-    ...(derived && routes.length > 1
-      ? ['/mcp is not served: with several backends each has a path of its own, /mcp/<name>']
+    ...(derived && routes.length > maxBackends
+      ? [`/mcp is not served: more than ${maxBackends} backends need routes that say what is served where`]
       : []),
     ...backends.filter(({ name }) => !served.has(name)).map(({ name }) => `backend ${name} is behind no route`)
   ]

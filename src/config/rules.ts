@@ -32,6 +32,89 @@ const knownBackends = (file: unknown): readonly Broken[] => {
   })
 }
 
+const namesIn = (list: unknown): readonly string[] =>
+  (Array.isArray(list) ? list : []).filter(name => typeof name === 'string')
+
+const backendsOnce = (file: unknown): readonly Broken[] =>
+  entries(member(file, 'routes')).flatMap(([path, route]) => {
+    const list = member(route, 'backends')
+    return (Array.isArray(list) ? list : []).flatMap((name: unknown, index, all) =>
+      all.indexOf(name) < index
+        ? [{ path: ['routes', path, 'backends', index], message: 'expected every backend once' }]
+        : []
+    )
+  })
+
+/** The backends of each route, and those of `/mcp` where no routes are written. */
+const together = (file: unknown): readonly (readonly [path: string, names: readonly string[]])[] => {
+  const routes = member(file, 'routes')
+  if (routes === undefined) return [['/mcp', entries(member(file, 'backends')).map(([name]) => name)]]
+  return entries(routes).map(([path, route]) => [path, [...new Set(namesIn(member(route, 'backends')))]])
+}
+
+interface Said {
+  readonly backend: string
+  readonly text: string
+  /** Undefined: nobody wrote it, so it is not at fault. */
+  readonly at: readonly PropertyKey[] | undefined
+}
+
+/** What two backends of a route say alike, told once however many routes they share. */
+const apart = (
+  file: unknown,
+  says: (backend: string) => readonly Said[],
+  message: (other: string, route: string) => string
+): readonly Broken[] => {
+  const found = new Map<string, Broken>()
+  for (const [route, names] of together(file)) {
+    const first = new Map<string, Said>()
+    for (const said of names.flatMap(says)) {
+      const before = first.get(said.text)
+      if (before === undefined) first.set(said.text, said)
+      if (before === undefined || before.backend === said.backend) continue
+      const [told, other] = said.at === undefined ? [before, said] : [said, before]
+      found.set(String(told.at), { path: told.at!, message: message(other.backend, route) })
+    }
+  }
+  return [...found.values()]
+}
+
+/** What begins with the prefix of two backends could be meant for either. */
+const prefixesApart = (file: unknown): readonly Broken[] =>
+  apart(
+    file,
+    backend => {
+      const prefix = member(member(member(file, 'backends'), backend), 'prefix')
+      return [
+        typeof prefix === 'string'
+          ? { backend, text: prefix, at: ['backends', backend, 'prefix'] }
+          : { backend, text: backend, at: undefined }
+      ]
+    },
+    (other, route) => `expected another prefix than that of ${other}, both are served at ${route}`
+  )
+
+const extensionsApart = (file: unknown): readonly Broken[] =>
+  apart(
+    file,
+    backend =>
+      namesIn(member(member(member(file, 'backends'), backend), 'extensions')).map((text, index) => {
+        return { backend, text, at: ['backends', backend, 'extensions', index] }
+      }),
+    (other, route) => `expected methods of one backend, ${other} has them too and both are served at ${route}`
+  )
+
+/** Of two tools with one new name, which would be called is nobody's guess. */
+const renamedOnce = (file: unknown): readonly Broken[] =>
+  entries(member(file, 'backends')).flatMap(([backend, entry]) =>
+    ['tools', 'prompts'].flatMap(kind => {
+      const pairs = entries(member(member(entry, kind), 'rename'))
+      return pairs
+        .filter(([, name], index) => pairs.findIndex(pair => pair[1] === name) < index)
+        .map(([own]) => ({ path: ['backends', backend, kind, 'rename', own], message: 'expected every new name once' }))
+    })
+  )
+
 const someRoute = (file: unknown): readonly Broken[] =>
   isEmpty(member(file, 'routes'))
     ? [{ path: ['routes'], message: 'expected at least one path, or no routes at all', key: true }]
@@ -68,4 +151,16 @@ const twoPorts = (file: unknown): readonly Broken[] => {
  * what they find is told together with everything else.
  */
 export const rules = (file: unknown): readonly Broken[] =>
-  isMapping(file) ? [oneBlock, knownBackends, someRoute, headersOnce, twoPorts].flatMap(rule => rule(file)) : []
+  isMapping(file)
+    ? [
+        oneBlock,
+        knownBackends,
+        backendsOnce,
+        prefixesApart,
+        extensionsApart,
+        renamedOnce,
+        someRoute,
+        headersOnce,
+        twoPorts
+      ].flatMap(rule => rule(file))
+    : []

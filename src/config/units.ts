@@ -60,3 +60,9 @@ export const off = <const Word extends string | false>(word: Word) =>
     decode: () => undefined,
     encode: () => word as z.core.util.Writeable<Word>
   })
+
+/** A share of a whole: above 0, 1 at most. */
+export const fraction = () => {
+  const expected = 'expected a number from 0.01 to 1'
+  return z.number(expected).min(0.01, expected).max(1, expected)
+}

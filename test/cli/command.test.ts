@@ -62,12 +62,14 @@ t.test('check prints what a config comes to, secrets hidden (C6)', async t => {
 
 t.test('check finds a config in the usual places, and prints notes', async t => {
   const folder = t.testdir({
-    config: { 'causeway.yaml': 'mcpServers: { a: { command: x }, b: { command: y } }' }
+    config: {
+      'causeway.yaml': 'mcpServers: { a: { command: x }, b: { command: y } }\nroutes: { /a: { backends: [a] } }'
+    }
   })
   const { code, out } = await causeway(['check'], folder)
   t.equal(code, 0)
   t.match(out, /^# \.\/config\/causeway\.yaml is valid/)
-  t.match(out, '\n# Note: /mcp is not served')
+  t.match(out, '\n# Note: backend b is behind no route')
 })
 
 for (const command of ['check', 'run']) {

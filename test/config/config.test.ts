@@ -1,12 +1,24 @@
 import t from 'tap'
 import { parse } from '../../src/config/parse.ts'
 
-const values = { env: (name: string) => ({ PORT: '81', TOKEN: '123', LEVEL: 'debug' })[name], file: () => '' }
+const values = {
+  env: (name: string) => ({ PORT: '81', TOKEN: '123', LEVEL: 'debug', RATIO: '0.25' })[name],
+  file: () => ''
+}
 
 const configOf = (text: string) => {
   const parsed = parse(text, '/etc/causeway', values)
   if (parsed.config === undefined) throw new Error(parsed.problems.map(({ message }) => message).join('\n'))
   return parsed.config
+}
+
+/** What every kind of backend has. */
+const common = {
+  extensions: [],
+  calls: 1000,
+  queue: 1000,
+  queueTime: 5000,
+  breaker: { failures: 5, ratio: 0.5, window: 30_000, minimum: 20, pause: 1000, maxPause: 30_000 }
 }
 
 const versions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']
@@ -59,13 +71,26 @@ t.test('every setting has the default of the documentation', async t => {
       strict: false,
       worker: false,
       memory: 268_435_456,
+      watch: false,
       timeout: 60_000,
-      maxTime: 300_000
+      maxTime: 300_000,
+      ...common
     }
   ])
   t.strictSame(
     routes,
-    ['/mcp', '/mcp/demo'].map(path => ({ path, backends: ['demo'], protocol: { versions } }))
+    ['/mcp', '/mcp/demo'].map(path => ({
+      path,
+      backends: ['demo'],
+      prefix: 'auto',
+      separator: '_',
+      onError: 'skip',
+      initTimeout: 2000,
+      listTimeout: 5000,
+      listTtl: 300_000,
+      page: 1000,
+      protocol: { versions }
+    }))
   )
 })
 
@@ -75,8 +100,8 @@ t.test('each kind of backend has its settings, and paths are relative to the fil
   old: { kind: sse, url: "HTTP://old/sse" }
   files: { kind: stdio, command: npx, args: [-y, server], env: { A: b }, cwd: ../data, scope: shared, maxProcesses: 2 }
   tools: { kind: stdio, command: tools }
-  local: { kind: module, path: /opt/handlers, strict: true, worker: true, memory: 1GiB }`)
-  const times = { timeout: 60_000, maxTime: 300_000 }
+  local: { kind: module, path: /opt/handlers, strict: true, worker: true, memory: 1GiB, watch: true }`)
+  const times = { timeout: 60_000, maxTime: 300_000, ...common }
   t.strictSame(backends, [
     {
       name: 'docs',
@@ -84,7 +109,8 @@ t.test('each kind of backend has its settings, and paths are relative to the fil
       url: 'https://docs/mcp?x=1',
       headers: { Authorization: 'Bearer x' },
       timeout: 10_000,
-      maxTime: 3_600_000
+      maxTime: 3_600_000,
+      ...common
     },
     { name: 'old', kind: 'sse', url: 'HTTP://old/sse', headers: {}, ...times },
     {
@@ -116,6 +142,7 @@ t.test('each kind of backend has its settings, and paths are relative to the fil
       strict: true,
       worker: true,
       memory: 1_073_741_824,
+      watch: true,
       ...times
     }
   ])
@@ -127,6 +154,41 @@ t.test('switches: no admin listener, connections of long calls closed', async t 
   )
   t.equal(config.admin, undefined)
   t.equal(config.streams.closeAfter, 30_000)
+})
+
+t.test('what of a backend is served, and how it is guarded', async t => {
+  const { backends, routes } = configOf(`backends:
+  a:
+    kind: http
+    url: http://a/
+    prefix: A
+    uriPrefix: "a://"
+    tools: { allow: ["read_*"], deny: [x], rename: { read_a: read }, describe: { read_a: Reads } }
+    prompts: { deny: ["*"] }
+    resources: { allow: ["a:*"], describe: { "a:1": One } }
+    extensions: [com.example/]
+    calls: 5
+    queue: 0
+    queueTime: 1s
+    breaker: { ratio: "\${RATIO}", pause: 2s }
+  b: { kind: sse, url: "http://b/", breaker: off }
+routes: { /mcp: { backends: [b, a], prefix: never, separator: __, onError: fail, page: 2, listTtl: 1h } }`)
+  t.match(backends[0], {
+    prefix: 'A',
+    uriPrefix: 'a://',
+    tools: { allow: ['read_*'], deny: ['x'], rename: { read_a: 'read' }, describe: { read_a: 'Reads' } },
+    prompts: { deny: ['*'], rename: {} },
+    resources: { allow: ['a:*'], describe: { 'a:1': 'One' } },
+    extensions: ['com.example/'],
+    calls: 5,
+    queue: 0,
+    queueTime: 1000,
+    breaker: { failures: 5, ratio: 0.25, window: 30_000, minimum: 20, pause: 2000, maxPause: 30_000 }
+  })
+  t.equal(backends[1]!.breaker, undefined)
+  t.match(routes, [
+    { backends: ['b', 'a'], prefix: 'never', separator: '__', onError: 'fail', page: 2, listTtl: 3_600_000 }
+  ])
 })
 
 t.test('names that YAML 1.1 or JavaScript reads in another way are names (LIF-03)', async t => {
@@ -149,9 +211,11 @@ t.test('JSON is accepted', async t => {
 
 t.test('an expanded value is a number where one is expected, and text where text is', async t => {
   const config = configOf(`server: { port: "\${PORT}" }
+admin: { port: "\${PORT}0" }
 logging: { level: "\${LEVEL}" }
 backends: { a: { kind: http, url: "http://a/", headers: { X: "\${TOKEN}" }, timeout: "\${PORT}s" } }`)
   t.equal(config.server.port, 81)
+  t.equal(config.admin?.port, 810)
   t.equal(config.logging.level, 'debug')
   t.match(config.backends[0], { headers: { X: '123' }, timeout: 81_000 })
 })
@@ -175,6 +239,6 @@ t.test('mcpServers: entries become backends by type, or by what they have', asyn
   ])
   t.strictSame(
     routes.map(({ path }) => path),
-    ['a', 'b', 'c', 'd', 'e', 'f'].map(name => `/mcp/${name}`)
+    ['/mcp', ...['a', 'b', 'c', 'd', 'e', 'f'].map(name => `/mcp/${name}`)]
   )
 })

@@ -32,7 +32,9 @@ t.test('the schema refuses what an editor should mark', async t => {
     'backends: { a: { kind: stdio } }',
     'backends: { "a b": { kind: http, url: "http://a/" } }',
     `${backends}\nroutes: { mcp: { backends: [a] } }`,
-    `${backends}\nroutes: { /mcp: { backends: [a, a] } }`
+    `${backends}\nroutes: { /mcp: { backends: [a], prefix: maybe } }`,
+    'backends: { a: { kind: http, url: "http://a/", breaker: { ratio: 2 } } }',
+    `${backends}\nroutes: { /mcp: { backends: [] } }`
   ]
   for (const text of cases) t.notOk(accepts(text), text)
 })

@@ -16,9 +16,9 @@ admin: false
 streams: { closeAfter: 90s, retry: 1500ms, total: 3KiB }
 backends:
   a: { kind: http, url: "http://a/mcp" }
-  b: { kind: stdio, command: npx, scope: shared }
-  c: { kind: module, path: c.js }
-routes: { /mcp: { backends: [b] } }`)
+  b: { kind: stdio, command: npx, scope: shared, breaker: { pause: 90s } }
+  c: { kind: module, path: c.js, breaker: off, prefix: x, tools: { allow: [a], rename: { a: b } } }
+routes: { /mcp: { backends: [b, c], prefix: always } }`)
   t.strictSame(checked(text).config, config)
   t.match(text, /closeAfter: 90s\n/)
   t.match(text, /retry: 1500ms\n/)

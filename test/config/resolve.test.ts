@@ -21,15 +21,24 @@ t.test('a single backend is at /mcp and at its own path', async t => {
   t.strictSame(notes(configOf(`backends: { a: ${entry} }`)), [])
 })
 
-t.test('several backends have a path each, and a note says that /mcp is not served', async t => {
-  const config = configOf(`backends: { a: ${entry}, b: ${entry} }`)
+t.test('several backends are at /mcp together, and have a path each', async t => {
+  const config = configOf(`backends: { b: ${entry}, a: ${entry} }`)
   t.strictSame(
     config.routes.map(({ path, backends }) => [path, backends]),
     [
-      ['/mcp/a', ['a']],
-      ['/mcp/b', ['b']]
+      ['/mcp', ['b', 'a']],
+      ['/mcp/b', ['b']],
+      ['/mcp/a', ['a']]
     ]
   )
+  t.strictSame(notes(config), [])
+})
+
+t.test('more backends than a route takes have a path each, and a note says that /mcp is not served', async t => {
+  const names = Array.from({ length: 65 }, (_, index) => `b${index}`)
+  const config = configOf(`backends: { ${names.map(name => `${name}: ${entry}`).join(', ')} }`)
+  t.equal(config.routes.length, 65)
+  t.equal(config.routes[0]!.path, '/mcp/b0')
   t.match(notes(config), [/^\/mcp is not served/])
 })
 
@@ -37,6 +46,7 @@ t.test('routes that are written are the routes; a backend behind none gets a not
   const config = configOf(
     `backends: { a: ${entry}, b: ${entry} }\nroutes: { /x/y: { backends: [a], protocol: { versions: ["2025-11-25"] } } }`
   )
-  t.strictSame(config.routes, [{ path: '/x/y', backends: ['a'], protocol: { versions: ['2025-11-25'] } }])
+  t.equal(config.routes.length, 1)
+  t.match(config.routes, [{ path: '/x/y', backends: ['a'], protocol: { versions: ['2025-11-25'] } }])
   t.strictSame(notes(config), ['backend b is behind no route'])
 })

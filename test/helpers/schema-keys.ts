@@ -47,6 +47,8 @@ const typeOf = (schema: Schema): string => {
   switch (schema.type) {
     case 'integer':
       return `whole number, ${schema.minimum} to ${schema.maximum}`
+    case 'number':
+      return `number, ${schema.minimum} to ${schema.maximum}`
     case 'array':
       return `list of ${typeOf(schema.items!)}`
     case 'object':
