@@ -2,7 +2,7 @@
 import { anonymousAuthenticator } from './auth/anonymous.ts'
 import type { Authenticator } from './auth/principal.ts'
 import type { Backend, Link } from './backends/backend.ts'
-import { defaultLimits, Gates } from './backends/gates.ts'
+import { Gates } from './backends/gates.ts'
 import { HttpBackend } from './backends/http/backend.ts'
 import { createModuleBackend, type ModuleBackend } from './backends/module/backend.ts'
 import { createWorkerBackend } from './backends/module/worker.ts'
@@ -109,7 +109,8 @@ export async function createGateway(config: Config, parts: Parts = {}): Promise<
     async backend(given, whole) {
       const backend = await createBackend(given, whole)
       limits.set(backend, given)
-      gates.set(backend, { ...defaultLimits, restarts: given.kind === 'stdio' })
+      const { calls, queue, queueTime, breaker } = given
+      gates.set(backend, { calls, queue, queueTime, breaker, restarts: given.kind === 'stdio' })
       return backend
     },
     tune(backend, _before, after) {

@@ -4,31 +4,12 @@ import type { Backend } from '../backends/backend.ts'
 import type { BackendConfig, Config, RouteConfig } from '../config/config.ts'
 import type { Lists } from './lists.ts'
 import type { Route } from './route.ts'
-import { type Choice, everything, selectNames, selectUris } from './selection.ts'
+import { everything, selectNames, selectUris } from './selection.ts'
 import { type Member, Union } from './union.ts'
-
-interface Served {
-  readonly prefix?: string
-  readonly uriPrefix?: string
-  readonly extensions?: readonly string[]
-  readonly tools?: Choice
-  readonly prompts?: Choice
-  readonly resources?: Choice
-}
-
-interface Merging {
-  readonly prefix?: 'auto' | 'always' | 'never'
-  readonly separator?: string
-  readonly onError?: 'skip' | 'fail'
-  readonly initTimeout?: number
-  readonly listTimeout?: number
-  readonly listTtl?: number
-  readonly page?: number
-}
 
 /** One backend that is served as it is answers for itself; everything else is a union. */
 export function routeOf(
-  route: RouteConfig & Merging,
+  route: RouteConfig,
   config: Config,
   backends: ReadonlyMap<string, Backend>,
   lists: Lists
@@ -40,7 +21,7 @@ export function routeOf(
     versions: route.protocol.versions,
     backends: members.map(({ backend }) => backend)
   }
-  const { prefix: mode = 'auto', separator = '_' } = route
+  const { prefix: mode, separator } = route
   if (members.length === 1 && mode !== 'always' && isPlain(members[0]!)) {
     return { ...base, backend: members[0]!.backend, union: undefined }
   }
@@ -48,21 +29,21 @@ export function routeOf(
     path: route.path,
     members,
     naming: { mode, separator },
-    onError: route.onError ?? 'skip',
-    initTimeoutMs: route.initTimeout ?? 2_000,
-    listTimeoutMs: route.listTimeout ?? 5_000,
-    listTtlMs: route.listTtl ?? 300_000,
-    page: route.page ?? 1_000,
+    onError: route.onError,
+    initTimeoutMs: route.initTimeout,
+    listTimeoutMs: route.listTimeout,
+    listTtlMs: route.listTtl,
+    page: route.page,
     generation: generationOf(route, configs)
   }
   return { ...base, backend: undefined, union: new Union(options, lists) }
 }
 
-const memberOf = (config: BackendConfig & Served, backend: Backend): Member => ({
+const memberOf = (config: BackendConfig, backend: Backend): Member => ({
   backend,
   prefix: config.prefix ?? config.name,
   uriPrefix: config.uriPrefix,
-  extensions: config.extensions ?? [],
+  extensions: config.extensions,
   tools: selectNames(config.tools),
   prompts: selectNames(config.prompts),
   resources: selectUris(config.resources)
@@ -72,7 +53,7 @@ const isPlain = ({ tools, prompts, resources }: Member): boolean =>
   tools === everything && prompts === everything && resources === everything
 
 /** The same on every instance that runs the same config. */
-function generationOf(route: RouteConfig & Merging, configs: readonly (BackendConfig & Served)[]): string {
+function generationOf(route: RouteConfig, configs: readonly BackendConfig[]): string {
   const shape = configs.map(({ name, prefix, tools, prompts, resources }) => ({
     name,
     prefix,

@@ -15,7 +15,7 @@ t.test('every bound that can be set is driven to its edge and one past', async t
   for await (const file of glob('test/limits/*.test.ts', { cwd: root })) {
     for (const [, title = ''] of (await readText(file)).matchAll(/\bt\.test\(\s*['`]([^'`]+)['`]/g)) titles.push(title)
   }
-  for (const key of keys.filter(key => !awaited.test(key)))
+  for (const key of keys.filter(key => !awaited.test(String(key))))
     t.ok(
       titles.some(title => title.startsWith(`${key}: `)),
       `${key} has a test`
