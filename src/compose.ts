@@ -2,7 +2,7 @@
 import { anonymousAuthenticator } from './auth/anonymous.ts'
 import type { Authenticator } from './auth/principal.ts'
 import type { Backend, Link } from './backends/backend.ts'
-import { Gates } from './backends/gates.ts'
+import { type BackendLimits, Gates } from './backends/gates.ts'
 import { HttpBackend } from './backends/http/backend.ts'
 import { createModuleBackend, type ModuleBackend } from './backends/module/backend.ts'
 import { createWorkerBackend } from './backends/module/worker.ts'
@@ -109,13 +109,12 @@ export async function createGateway(config: Config, parts: Parts = {}): Promise<
     async backend(given, whole) {
       const backend = await createBackend(given, whole)
       limits.set(backend, given)
-      const { calls, queue, queueTime, breaker } = given
-      gates.set(backend, { calls, queue, queueTime, breaker, restarts: given.kind === 'stdio' })
+      gates.set(backend, gateLimitsOf(given))
       return backend
     },
     tune(backend, _before, after) {
       limits.set(backend, after)
-      gates.set(backend, { ...defaultLimits, restarts: after.kind === 'stdio' })
+      gates.set(backend, gateLimitsOf(after))
       backend.tune(after)
     },
     route: (route, whole, backends) => routeOf(route, whole, backends, lists)
@@ -126,6 +125,10 @@ export async function createGateway(config: Config, parts: Parts = {}): Promise<
     await logger.close()
     throw error
   }
+}
+
+const gateLimitsOf = ({ kind, calls, queue, queueTime, breaker }: BackendConfig): BackendLimits => {
+  return { calls, queue, queueTime, breaker, restarts: kind === 'stdio' }
 }
 
 /** What serves the backends of every generation. */
