@@ -169,7 +169,7 @@ async function wire(
   const inFlight = new InFlight()
   const health = new Health(first.backends.values())
   const adaptAnswer: AskedOptions['adapt'] = (answer, method, link, live) => {
-    const owned = own(answer, link, live)
+    const owned = own(answer, method, link, live)
     return method === 'sampling/createMessage' ? sampledForOlderServer(owned, link.server.version) : owned
   }
   const several = (live: Live): boolean => servedAt(generations.find(live.record.route)).length > 1
@@ -177,8 +177,10 @@ async function wire(
     settings.follow({ several, adapt: adaptAnswer }, ({ input }) => ({ timeoutMs: input.timeout }))
   )
   const tasks = taskView(several)
-  const own = (answer: Message, link: Link, live: Live): Message =>
-    tasks.toBackend(answer, live, [...links.of(live)].find(one => one.link === link)?.backend)
+  const own = (answer: Message, method: string, link: Link, live: Live): Message => {
+    const backend = [...links.of(live)].find(one => one.link === link)?.backend
+    return backend === undefined ? answer : tasks.answerTo(answer, method, live, backend)
+  }
   const outside = (live: Live, message: Message): void => void channels.post(live, message)
   const received: LinksOptions['receive'] = (message, link, backend, users) =>
     receive(message, link, backend, users, { asked, inFlight, channels, tasks })
@@ -229,6 +231,7 @@ async function wire(
       return isFor(message, live, backend) ? seen : undefined
     },
     admit: (request, { live, streamable, backend }) =>
+      tasks.refusal(request, live, backend) ??
       admit(tasks.toClient(request, live, backend), live, backend, streamable || channels.isOpen(live)),
     outside
   }

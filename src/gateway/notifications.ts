@@ -4,7 +4,6 @@ import { type Message, stringParam, textParam } from '../protocol/message.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { facts } from '../telemetry/events.ts'
 import type { Context } from './context.ts'
-import { relatedHandle } from './task-ids.ts'
 
 export async function notified(message: Message, live: Live, context: Context): Promise<void> {
   switch (message.method) {
@@ -58,10 +57,10 @@ function pass(message: Message, live: Live, context: Context): void {
 function concerned(
   message: Message,
   live: Live,
-  { links, several }: Context
+  { links, tasks }: Context
 ): readonly { link: Link; backend: Backend }[] {
   const all = [...links.of(live)]
-  const handle = several(live) ? relatedHandle(message) : undefined
-  const own = handle === undefined ? [] : all.filter(({ backend }) => backend.name === handle.backend)
+  const name = tasks.concerned(message, live)
+  const own = name === undefined ? [] : all.filter(({ backend }) => backend.name === name)
   return own.length === 0 ? all : own
 }

@@ -7,20 +7,21 @@ import type { Asked, Asker } from '../exchanges/asked.ts'
 import type { InFlight } from '../exchanges/in-flight.ts'
 import { isRefusal, type Refusal, type Running, tooMany } from '../exchanges/running.ts'
 import { makeError } from '../protocol/make.ts'
-import { type Message, stringParam, textMeta } from '../protocol/message.ts'
+import { type Message, stringParam } from '../protocol/message.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { facts } from '../telemetry/events.ts'
 import { admit, ofNobody } from './admit.ts'
 import type { Channels } from './channel.ts'
 import { defaultLevel, passes } from './levels.ts'
 import { kept } from './outgoing.ts'
+import { relatedTaskOf } from './task-ids.ts'
 import type { TaskView } from './task-view.ts'
 
 export interface ReceiveContext {
   readonly asked: Asked
   readonly inFlight: InFlight
   readonly channels: Pick<Channels, 'isOpen' | 'post'>
-  readonly tasks: Pick<TaskView, 'toClient'>
+  readonly tasks: Pick<TaskView, 'toClient' | 'refusal'>
 }
 
 export function receive(
@@ -56,7 +57,7 @@ function put(request: Message, link: Link, backend: Backend, live: Live | undefi
 }
 
 function ask(request: Message, link: Link, backend: Backend, live: Live, context: ReceiveContext): Refusal | undefined {
-  const admitted = admit(request, live, backend, true)
+  const admitted = context.tasks.refusal(request, live, backend) ?? admit(request, live, backend, true)
   if (isRefusal(admitted)) return admitted
   const asker = bystanders(request, backend, live, context)
   const message = context.asked.ask(context.tasks.toClient(admitted, live, backend), live, link, asker)
@@ -67,7 +68,7 @@ function ask(request: Message, link: Link, backend: Backend, live: Live, context
 
 /** It may belong to any call at the backend: all stand still. It goes to the call of its task, else to the channel while that is open, else to the oldest call, rather one at the backend. */
 function bystanders(request: Message, backend: Backend, live: Live, { inFlight, channels }: ReceiveContext): Asker {
-  const task = taskOf(request)
+  const task = relatedTaskOf(request)
   const calls = [...inFlight.of(live)].filter(call => call.backend === backend)
   return {
     asked() {
@@ -86,14 +87,6 @@ function bystanders(request: Message, backend: Backend, live: Live, { inFlight, 
       else call.tell(message)
     }
   }
-}
-
-/** `taskId` of the task that a message belongs to (basic/utilities/tasks, "Related Task Metadata"). */
-function taskOf(message: Message): string | undefined {
-  const related = textMeta(message, 'io.modelcontextprotocol/related-task')
-  const taskId: unknown =
-    related === undefined ? undefined : (JSON.parse(related) as { taskId?: unknown } | null)?.taskId
-  return typeof taskId === 'string' ? taskId : undefined
 }
 
 const isOfTask = ({ request }: Running, task: string): boolean =>

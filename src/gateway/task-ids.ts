@@ -27,20 +27,20 @@ export function forClient(message: Message, backend: string, request?: Message):
 /** Something of a client, with the backend's own ids for its handles; what is no handle of this backend stays as it is. */
 export function forBackend(message: Message, backend: string): Message {
   const span = message.kind === 'response' ? relatedOfResult(message) : relatedOfParams(message)
-  const handle = span && handleAt(message, span)
+  const id = span && stringAt(message, span)
+  const handle = id === undefined ? undefined : parseHandle(id)
   if (handle === undefined || handle.backend !== backend) return message
   return splice(message, { ...span!, text: JSON.stringify(handle.id) })
 }
 
-/** The task that a message of a client belongs to, when it is one of a backend. */
-export function relatedHandle(message: Message): ReturnType<typeof parseHandle> {
+/** Id of the task that a request or notification belongs to, as it stands there. */
+export function relatedTaskOf(message: Message): string | undefined {
   const span = relatedOfParams(message)
-  return span && handleAt(message, span)
+  return span && stringAt(message, span)
 }
 
-function handleAt({ source }: Message, { start, end }: Span): ReturnType<typeof parseHandle> {
-  return source[start] === 0x22 ? parseHandle(decodeString(source, start, end)) : undefined
-}
+const stringAt = ({ source }: Message, { start, end }: Span): string | undefined =>
+  source[start] === 0x22 ? decodeString(source, start, end) : undefined
 
 function* ownIds(message: Message, request: Message | undefined): Iterable<Span> {
   const related = message.kind === 'response' ? relatedOfResult(message) : relatedOfParams(message)
@@ -94,6 +94,5 @@ export function listedTasks(
     return source.toString('utf8', start, id.start + 1) + prefix + source.toString('utf8', id.start + 1, end)
   })
   const cursor = inResult(response, ['nextCursor'])
-  const next = cursor && source[cursor.start] === 0x22 ? decodeString(source, cursor.start, cursor.end) : undefined
-  return { tasks, next }
+  return { tasks, next: cursor && stringAt(response, cursor) }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert'
 import fc from 'fast-check'
 import t from 'tap'
-import { forBackend, forClient, listedTasks, relatedHandle } from '../../src/gateway/task-ids.ts'
+import { forBackend, forClient, listedTasks, relatedTaskOf } from '../../src/gateway/task-ids.ts'
 import { makeRequest } from '../../src/protocol/make.ts'
 import { type Message, readMessage } from '../../src/protocol/message.ts'
 import { bytes } from '../../src/protocol/write.ts'
@@ -96,9 +96,9 @@ t.test('R124: what is no handle of the backend passes as it is', async t => {
   for (const text of [answer('"7"'), answer('"b~7"'), answer('7'), notice('"b~7"'), notice('null')]) {
     t.equal(toBackend(text), text)
   }
-  t.same(relatedHandle(message(notice('"b~7"'))), { backend: 'b', id: '7' })
-  t.equal(relatedHandle(message(notice('"7"'))), undefined)
-  t.equal(relatedHandle(message('{"jsonrpc":"2.0","method":"notifications/x"}')), undefined)
+  t.equal(relatedTaskOf(message(notice('"b~7"'))), 'b~7')
+  t.equal(relatedTaskOf(message(notice('7'))), undefined)
+  t.equal(relatedTaskOf(message('{"jsonrpc":"2.0","method":"notifications/x"}')), undefined)
 })
 
 t.test('R124, R196: there and back it is the same id, and nothing else of the message changes', async () => {
