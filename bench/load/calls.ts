@@ -16,7 +16,8 @@ export interface CallsReport {
 }
 
 const connections = 32
-const warmUp = 1000
+/** Before each measured time, ms: the first requests of a round are unlike the last of the round before, and code is compiled anew. */
+const warmUp = 3000
 
 const [address = '', seconds = '3', pid = '0'] = process.argv.slice(2)
 const url = new URL(address)

@@ -101,14 +101,18 @@ async function reader(everything: boolean): Promise<void> {
   }
 }
 
-/** A backend that never answers: every call ends in its time-out. */
+/** A backend that never answers: every call ends in its time-out, or is refused while the breaker is open. */
 async function hangingCall(): Promise<void> {
   const client = await RawClient.open(urlOf('/hanging'))
   while (!stopped) {
     const response = await client.call('hang')
     const message = response.json ?? (await response.events.whole(30_000)).messages.at(-1)
-    if (message?.error?.data?.reason === 'timeout') count('hanging calls that timed out')
-    else if (!stopped) wrong.push(`a hanging call: ${JSON.stringify(message)}`)
+    const reason = message?.error?.data?.reason
+    if (reason === 'timeout') count('hanging calls that timed out')
+    else if (reason === 'backend_unavailable') {
+      count('hanging calls that were refused')
+      await sleep(500)
+    } else if (!stopped) wrong.push(`a hanging call: ${JSON.stringify(message)}`)
   }
 }
 

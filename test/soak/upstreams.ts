@@ -1,4 +1,4 @@
-/** A process with the backends of the soak: one that answers, one that floods, one that hangs. Tells its parent their ports. */
+/** A process with backends of the soak, those that its arguments name: good, flooding, hanging. Tells its parent their ports. */
 import { once } from 'node:events'
 import http, { type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -61,6 +61,8 @@ const flooding: Tool = response => {
 
 const hanging: Tool = () => {}
 
-const [goodPort, floodingPort, hangingPort] = await Promise.all([serve(good), serve(flooding), serve(hanging)])
-process.send?.({ good: goodPort, flooding: floodingPort, hanging: hangingPort })
+const tools: Readonly<Record<string, Tool>> = { good, flooding, hanging }
+const ports: Record<string, number> = {}
+for (const name of process.argv.slice(2)) ports[name] = await serve(tools[name]!)
+process.send?.(ports)
 process.on('disconnect', () => process.exit())
