@@ -19,6 +19,7 @@ import { Countdowns } from './exchanges/countdown.ts'
 import { InFlight } from './exchanges/in-flight.ts'
 import type { RunningContext } from './exchanges/running.ts'
 import { admit } from './gateway/admit.ts'
+import { backendStates } from './gateway/backend-states.ts'
 import { broadcast } from './gateway/broadcast.ts'
 import { Channels } from './gateway/channel.ts'
 import { clientBlock } from './gateway/client-block.ts'
@@ -31,8 +32,10 @@ import { Limits } from './gateway/limits.ts'
 import { listChanges } from './gateway/list-changed.ts'
 import { Lists } from './gateway/lists.ts'
 import { Posts } from './gateway/posts.ts'
+import { Probes } from './gateway/probes.ts'
 import { isFor, receive } from './gateway/receive.ts'
 import { restore } from './gateway/restore.ts'
+import type { Route } from './gateway/route.ts'
 import { routeOf } from './gateway/routes.ts'
 import { self, version } from './gateway/self.ts'
 import { taskView } from './gateway/task-view.ts'
@@ -103,8 +106,8 @@ export async function createGateway(config: Config, parts: Parts = {}): Promise<
   const logger = createLogger(config.logging, { secrets: secretsOf(config) })
   const limits = new Limits()
   const known = new Known()
-  const lists = new Lists({ known, timeoutMs: (backend, method) => limits.of(backend, method).timeout })
   const gates = new Gates()
+  const lists = new Lists({ known, gates, timeoutMs: (backend, method) => limits.of(backend, method).timeout })
   const makers: Makers = {
     async backend(given, whole) {
       const backend = await createBackend(given, whole)
@@ -194,7 +197,14 @@ async function wire(
     opened: (link, backend) => lists.opened(link, backend),
     reopened: (link, backend, users, told) => restore(link, backend, users, { post: outside, receive: received, told })
   })
-  lists.use({ links, receive: received, changed: () => {} })
+  const probes = new Probes({
+    back(backend) {
+      gates.hint(backend)
+      lists.invalidate(backend)
+    }
+  })
+  probes.watch(watched(first.routes.values()))
+  lists.use({ links, receive: received, changed: () => {}, failed: backend => probes.suspect(backend) })
   const changes = (live: Live): Message[] => [...links.of(live)].flatMap(({ link }) => listChanges(link.server))
   const channels: Channels = new Channels(
     settings.follow(
@@ -286,7 +296,10 @@ async function wire(
     channels,
     changes,
     retiring,
-    swapped: (next, previous) => health.serve(next.backends.values(), previous.backends.values())
+    swapped(next, previous) {
+      health.serve(next.backends.values(), previous.backends.values())
+      probes.watch(watched(next.routes.values()), ({ name }) => health.of(name).state === 'down')
+    }
   })
   const dispatch = new Dispatch(context)
   const server = await createServer(dispatch, generations, authenticator, {
@@ -303,6 +316,7 @@ async function wire(
     stallMs: streams.stall,
     highWater: streams.highWater
   })
+  const states = () => backendStates(generations.current.backends.values(), { health, gates, inFlight })
   const metrics = createMetrics({
     version,
     sessions: () => sessions.count(),
@@ -312,8 +326,7 @@ async function wire(
     eventsDropped: () => log.stats().dropped,
     draining: () => state === 'leaving' || state === 'draining',
     reloads: () => outcomes,
-    backends: () =>
-      [...health.all()].map(({ name, state }) => ({ name, up: state !== 'down', inflight: inFlight.at(name) }))
+    backends: () => states().map(backend => ({ ...backend, up: backend.state !== 'down' }))
   })
   const announce = async (route: string, notification: Message): Promise<number> => {
     if (generations.find(route) === undefined) throw new GatewayError('path', `there is no route ${route}`)
@@ -331,10 +344,9 @@ async function wire(
               sessions: await sessions.count(),
               streams: server.streams,
               config: outcomes.status,
-              backends: [...health.all()].map(backend => ({
+              backends: states().map(({ rejected: _, ...backend }) => ({
                 ...backend,
-                kind: generations.current.config.backends.find(({ name }) => name === backend.name)?.kind,
-                inflight: inFlight.at(backend.name)
+                kind: generations.current.config.backends.find(({ name }) => name === backend.name)?.kind
               }))
             }),
             metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
@@ -365,6 +377,7 @@ async function wire(
     sessions.stop()
     await Promise.allSettled([...sessions.locals()].map(live => sessions.close(live, 'shutdown')))
     asked.close()
+    await probes.close()
     await links.close()
     await Promise.all([...generations.current.backends.values()].map(backend => backend.close()))
     await retiring.close()
@@ -419,6 +432,10 @@ function listening(live: Live, on: boolean, links: Links, backends: Iterable<Bac
     if (live.record.links[backend.identity] !== undefined) links.get(live, backend).catch(() => {})
   }
 }
+
+/** Those whose coming and going changes what is served: a route of one backend has nothing without it. */
+const watched = (routes: Iterable<Route>): Set<Backend> =>
+  new Set([...routes].flatMap(({ union, backends }) => (union === undefined ? [] : backends)))
 
 function opened(live: Live): void {
   if (!facts.session.wanted) return

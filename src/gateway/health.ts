@@ -36,8 +36,8 @@ export class Health {
     }
   }
 
-  all(): Iterable<BackendHealth> {
-    return this.#states.values()
+  of(name: string): BackendHealth {
+    return this.#states.get(name) ?? { name, state: 'unknown' }
   }
 
   close(): void {

@@ -25,3 +25,10 @@ export class Entry {
     this.kind = kind
   }
 }
+
+/** The lists of one backend. */
+export class Shelf {
+  readonly entries = new Map<string, Entry>()
+  /** Counts what made the lists old. */
+  readonly revisions: Record<Kind['name'], number> = { tools: 0, prompts: 0, resources: 0, templates: 0 }
+}

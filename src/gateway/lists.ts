@@ -3,19 +3,21 @@
  * session that asks first. What was read last is kept when a reading fails, so that names stay what they were.
  */
 import type { Backend, Link } from '../backends/backend.ts'
-import { GatewayError, toGatewayError } from '../errors.ts'
+import type { Gates } from '../backends/gates.ts'
+import { type GatewayError, toGatewayError } from '../errors.ts'
 import type { Links } from '../links/links.ts'
 import type { Message } from '../protocol/message.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { facts } from '../telemetry/events.ts'
 import { askUpstream } from './ask-upstream.ts'
 import type { Known } from './known.ts'
-import { Entry } from './list-entry.ts'
+import { Entry, Shelf } from './list-entry.ts'
 import { emptyList, fetchList, type List } from './list-fetch.ts'
 import { type Kind, kinds } from './list-items.ts'
 
 export interface ListsOptions {
   readonly known: Known
+  readonly gates: Pick<Gates, 'of'>
   /** How long (ms) a backend may take for one page. */
   readonly timeoutMs: (backend: Backend, method: string) => number
   readonly now?: () => number
@@ -27,6 +29,8 @@ export interface ListsContext {
   readonly receive: (message: Message, link: Link, backend: Backend, users: ReadonlySet<Live>) => void
   /** A list may be another one than before, for some audience. */
   readonly changed: (backend: Backend, kind: Kind) => void
+  /** A list could not be read. */
+  readonly failed: (backend: Backend) => void
 }
 
 /** Audiences of one backend whose lists are kept; who comes after them takes the place of the one used least recently. */
@@ -35,12 +39,6 @@ const maxAudiences = 500
 /** Milliseconds until a list that could not be read is asked for again: doubled each time. */
 const firstPause = 1_000
 const longestPause = 30_000
-
-interface Shelf {
-  readonly entries: Map<string, Entry>
-  /** Counts what made the lists old. */
-  readonly revisions: Record<Kind['name'], number>
-}
 
 export class Lists {
   readonly #options: ListsOptions
@@ -126,7 +124,7 @@ export class Lists {
   #shelf(backend: Backend): Shelf {
     let shelf = this.#shelves.get(backend)
     if (shelf === undefined) {
-      shelf = { entries: new Map(), revisions: { tools: 0, prompts: 0, resources: 0, templates: 0 } }
+      shelf = new Shelf()
       this.#shelves.set(backend, shelf)
     }
     return shelf
@@ -165,6 +163,7 @@ export class Lists {
     entry.failure = failure
     entry.retryAt = this.#now() + Math.min(longestPause, firstPause * 2 ** entry.failures) * (0.8 + Math.random() * 0.4)
     entry.failures = Math.min(entry.failures + 1, 10)
+    this.#context?.failed(backend)
     if (told) return
     const text = `${kind.method} of this backend is left out: ${failure.message}`
     facts.notice.publish({ level: 'warn', text, backend: backend.name })
@@ -173,7 +172,7 @@ export class Lists {
 
   async #list(entry: Entry, live: Live): Promise<List> {
     const { backend, kind } = entry
-    const { known, timeoutMs } = this.#options
+    const { known, gates, timeoutMs } = this.#options
     const { links, receive } = this.#context!
     if (known.has(backend, kind.capability) === false) return emptyList
     const timeout = timeoutMs(backend, kind.method)
@@ -184,12 +183,11 @@ export class Lists {
       const options = { timeoutMs: timeout, backend: backend.name, receive: hear }
       return fetchList(kind, backend.name, request => askUpstream(link, request, options))
     }
-    try {
-      return await once()
-    } catch (error) {
-      if (!(error instanceof GatewayError) || error.code !== 'backend_session_lost') throw error
-      return once()
-    }
+    return gates
+      .of(backend)
+      .run(() =>
+        once().catch((error: GatewayError) => (error.code === 'backend_session_lost' ? once() : Promise.reject(error)))
+      )
   }
 
   /** The same list that another audience has is kept once. */

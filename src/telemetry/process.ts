@@ -32,7 +32,7 @@ export const registerProcess = (registry: Registry): (() => void) => {
   })
 
   const cpu = (kind: string, help: string, micros: () => number): void =>
-    readCounters(registry, `process_cpu_${kind}seconds_total`, help, undefined, () => [['', micros() / 1e6]])
+    readCounters(registry, `process_cpu_${kind}seconds_total`, help, [], () => [[{}, micros() / 1e6]])
   cpu('', 'CPU time.', () => process.cpuUsage().user + process.cpuUsage().system)
   cpu('user_', 'CPU time in user code.', () => process.cpuUsage().user)
   cpu('system_', 'CPU time in the kernel.', () => process.cpuUsage().system)

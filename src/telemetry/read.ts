@@ -42,18 +42,18 @@ export const readCounters = (
   registry: Registry,
   name: string,
   help: string,
-  label: string | undefined,
-  read: () => Values
+  labels: readonly string[],
+  read: () => Iterable<readonly [labels: Readonly<Record<string, string>>, value: number]>
 ): void => {
   new Counter<string>({
     name,
     help,
-    labelNames: label === undefined ? [] : [label],
+    labelNames: [...labels],
     registers: [registry],
     collect() {
       this.reset()
       try {
-        for (const [value, number] of read()) this.inc(label === undefined ? {} : { [label]: value }, number)
+        for (const [values, number] of read()) this.inc(values, number)
       } catch {}
     }
   })

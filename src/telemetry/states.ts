@@ -6,6 +6,11 @@ export interface BackendState {
   readonly up: boolean
   /** Requests on the way. */
   readonly inflight: number
+  /** Those of them that wait for their turn. */
+  readonly waiting: number
+  readonly breaker: 'off' | 'closed' | 'half-open' | 'open'
+  /** Calls turned away, by reason. */
+  readonly rejected: Readonly<Record<string, number>>
 }
 
 /** States of the gateway. One that throws is left out of that scrape. */
@@ -31,6 +36,8 @@ export interface Sources {
   backends(): Iterable<BackendState>
 }
 
+const levels = { off: 0, closed: 0, 'half-open': 1, open: 2 } as const
+
 export const registerStates = (registry: Registry, sources: Sources): void => {
   const { version } = sources
   const labels = { version, node: process.versions.node }
@@ -48,8 +55,8 @@ export const registerStates = (registry: Registry, sources: Sources): void => {
     registry,
     'causeway_events_dropped_total',
     'Messages that left their streams early because of a bound.',
-    'reason',
-    () => Object.entries(sources.eventsDropped())
+    ['reason'],
+    () => Object.entries(sources.eventsDropped()).map(([reason, count]) => [{ reason }, count])
   )
   const ofBackends = (name: string, help: string, read: (backend: BackendState) => number): void =>
     readGauges(registry, name, help, 'backend', () =>
@@ -57,6 +64,22 @@ export const registerStates = (registry: Registry, sources: Sources): void => {
     )
   ofBackends('causeway_backend_up', '1 while the backend can be reached.', ({ up }) => Number(up))
   ofBackends('causeway_backend_inflight', 'Requests on the way to the backend.', ({ inflight }) => inflight)
+  ofBackends('causeway_backend_queue', 'Requests that wait for a place at the backend.', ({ waiting }) => waiting)
+  ofBackends(
+    'causeway_backend_breaker',
+    'Circuit breaker of the backend: 0 closed, 1 half-open, 2 open.',
+    ({ breaker }) => levels[breaker]
+  )
+  readCounters(
+    registry,
+    'causeway_backend_rejected_total',
+    'Requests that were not sent to the backend, by reason.',
+    ['backend', 'reason'],
+    () =>
+      [...sources.backends()].flatMap(({ name, rejected }) =>
+        Object.entries(rejected).map(([reason, count]) => [{ backend: name, reason }, count] as const)
+      )
+  )
   readGauge(registry, 'causeway_draining', '1 while the gateway shuts down.', () => Number(sources.draining()))
   readGauge(
     registry,
@@ -70,7 +93,7 @@ export const registerStates = (registry: Registry, sources: Sources): void => {
     'When the config that runs was taken.',
     () => sources.reloads().loadedAt / 1_000
   )
-  readCounters(registry, 'causeway_config_reloads_total', 'Reloads of the config since the start.', 'outcome', () =>
-    Object.entries(sources.reloads().counts)
+  readCounters(registry, 'causeway_config_reloads_total', 'Reloads of the config since the start.', ['outcome'], () =>
+    Object.entries(sources.reloads().counts).map(([outcome, count]) => [{ outcome }, count] as const)
   )
 }

@@ -14,8 +14,8 @@ const sources = (over: Partial<Sources> = {}): Sources => ({
   draining: () => false,
   reloads: () => ({ counts: { applied: 2, unchanged: 0, refused: 1 }, loadedAt: 1_500, last: { outcome: 'refused' } }),
   backends: () => [
-    { name: 'docs', up: true, inflight: 2 },
-    { name: 'files', up: false, inflight: 0 }
+    { name: 'docs', up: true, inflight: 2, waiting: 1, breaker: 'closed', rejected: {} },
+    { name: 'files', up: false, inflight: 0, waiting: 0, breaker: 'open', rejected: { breaker: 3, queue_full: 0 } }
   ],
   ...over
 })
@@ -72,6 +72,11 @@ t.test('states are read when somebody looks', async t => {
   t.equal(values.get('causeway_backend_up{backend="docs"}'), 1)
   t.equal(values.get('causeway_backend_up{backend="files"}'), 0)
   t.equal(values.get('causeway_backend_inflight{backend="docs"}'), 2)
+  t.equal(values.get('causeway_backend_queue{backend="docs"}'), 1)
+  t.equal(values.get('causeway_backend_breaker{backend="docs"}'), 0)
+  t.equal(values.get('causeway_backend_breaker{backend="files"}'), 2)
+  t.equal(values.get('causeway_backend_rejected_total{backend="files",reason="breaker"}'), 3)
+  t.equal(values.get('causeway_backend_rejected_total{backend="files",reason="queue_full"}'), 0)
   t.equal(values.get(`causeway_build_info{version="1.2.3",node="${process.versions.node}"}`), 1)
 })
 

@@ -1,0 +1,26 @@
+/** How the backends do, for operators. */
+import type { Backend } from '../backends/backend.ts'
+import type { GateState, Gates } from '../backends/gates.ts'
+import type { InFlight } from '../exchanges/in-flight.ts'
+import type { BackendHealth, Health } from './health.ts'
+
+export interface BackendState extends BackendHealth, GateState {
+  /** Calls on the way, those that wait for their turn among them. */
+  readonly inflight: number
+}
+
+interface Sources {
+  readonly health: Pick<Health, 'of'>
+  readonly gates: Pick<Gates, 'state'>
+  readonly inFlight: Pick<InFlight, 'at'>
+}
+
+export const backendStates = (
+  backends: Iterable<Backend>,
+  { health, gates, inFlight }: Sources
+): readonly BackendState[] =>
+  Array.from(backends, backend => ({
+    ...health.of(backend.name),
+    ...gates.state(backend),
+    inflight: inFlight.at(backend.name)
+  }))
