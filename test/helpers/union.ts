@@ -1,8 +1,7 @@
 /** A gateway in front of several scripted servers on one route: one MCP server to its clients. */
 import type { Test } from 'tap'
-import { parse } from '../../src/config/parse.ts'
-import { createGateway, type Parts } from '../../src/index.ts'
-import type { RunningGateway } from './gateway.ts'
+import type { Parts } from '../../src/index.ts'
+import { type RunningGateway, startGateway } from './gateway.ts'
 import { HttpUpstream, type HttpUpstreamOptions } from './http-upstream.ts'
 import { RawClient } from './raw-client.ts'
 import { Scripted } from './scripted.ts'
@@ -76,9 +75,9 @@ export interface Together extends RunningGateway {
 }
 
 export interface TogetherOptions {
-  /** Further members of the route. */
+  /** Further members of the route, as in the file. */
   readonly route?: Record<string, unknown>
-  /** Further members of the entries of backends. */
+  /** Further members of the entries of backends, as in the file. */
   readonly backends?: Record<string, Record<string, unknown>>
   readonly upstreams?: Record<string, HttpUpstreamOptions>
   readonly file?: Record<string, unknown>
@@ -100,29 +99,10 @@ export async function together(
     t.teardown(() => upstreams[name]!.close())
     backends[name] = { kind: 'http', url: upstreams[name].url }
   }
-  const running = await unionGateway(t, { backends, ...options.file }, options)
+  for (const [name, more] of Object.entries(options.backends ?? {})) Object.assign(backends[name] as object, more)
+  const routes = { '/mcp': { backends: Object.keys(scripts), ...options.route } }
+  const running = await startGateway(t, { backends, routes, ...options.file }, import.meta.dirname, options.parts)
   return { ...running, servers, upstreams, open: options => RawClient.open(running.url, options) }
-}
-
-async function unionGateway(
-  t: Test,
-  file: Record<string, unknown>,
-  { route = {}, parts = {}, backends = {} }: TogetherOptions
-): Promise<RunningGateway> {
-  const whole = { admin: { port: 0 }, logging: { level: 'silent' }, server: { port: 0 }, ...file }
-  const parsed = parse(JSON.stringify(whole), import.meta.dirname, { env: name => process.env[name], file: () => '' })
-  if (parsed.config === undefined) throw new Error(JSON.stringify(parsed.problems))
-  const names = Object.keys(file.backends as object)
-  const routes = [{ path: '/mcp', protocol: parsed.config.routes[0]!.protocol, backends: names, ...route }]
-  const config = {
-    ...parsed.config,
-    backends: parsed.config.backends.map(backend => ({ ...backend, ...backends[backend.name] })),
-    routes: routes as unknown as typeof parsed.config.routes
-  }
-  const gateway = await createGateway(config, parts)
-  t.teardown(() => gateway.close({ deadline: 0 }))
-  await gateway.listen()
-  return { gateway, url: gateway.url('/mcp'), adminUrl: gateway.adminUrl!, config }
 }
 
 /** Text of a tool result that says it. */
