@@ -13,6 +13,8 @@ export interface Seen {
 }
 
 export interface HttpUpstreamOptions {
+  /** Default: one that is free. */
+  port?: number
   /** Responses that come first go as JSON. Default true. */
   json?: boolean
   /** Give out `Mcp-Session-Id` and ask for it. Default true. */
@@ -66,7 +68,7 @@ export class HttpUpstream {
 
   static async start(server: Scripted = new Scripted(), options: HttpUpstreamOptions = {}): Promise<HttpUpstream> {
     const upstream = new HttpUpstream(server, options)
-    upstream.#http.listen(0, '127.0.0.1')
+    upstream.#http.listen(options.port ?? 0, '127.0.0.1')
     await once(upstream.#http, 'listening')
     return upstream
   }

@@ -1,0 +1,187 @@
+/** Backends that hang, fail, or are away, alone and behind one route with others: they cost the others nothing (B1, B12, B13). */
+import t, { type Test } from 'tap'
+import { type RunningGateway, startGateway } from '../helpers/gateway.ts'
+import { HttpUpstream, type HttpUpstreamOptions } from '../helpers/http-upstream.ts'
+import { startLegacy } from '../helpers/legacy.ts'
+import { freePorts } from '../helpers/ports.ts'
+import { RawClient, type RawResponse } from '../helpers/raw-client.ts'
+import { failOnRejections } from '../helpers/rejections.ts'
+import { namesIn, Stocked, said } from '../helpers/union.ts'
+import { until } from '../helpers/until.ts'
+
+failOnRejections(t)
+
+type Entries = Record<string, Record<string, unknown>>
+
+interface Scene extends RunningGateway {
+  readonly servers: Record<string, Stocked>
+  readonly upstreams: Record<string, HttpUpstream>
+  backend(name: string): Promise<any>
+  metric(series: string): Promise<number | undefined>
+}
+
+/** Backends `a` and `b` at `/mcp`, each with a tool of its own name, and `/mcp/a`, `/mcp/b`. */
+async function scene(t: Test, entries: Entries = {}, upstream: HttpUpstreamOptions = {}): Promise<Scene> {
+  const servers: Record<string, Stocked> = {}
+  const upstreams: Record<string, HttpUpstream> = {}
+  const backends: Entries = {}
+  for (const name of ['a', 'b']) {
+    servers[name] = new Stocked(name, { tools: [`t${name}`, `hang${name}`] })
+    servers[name].on(`tools/call:hang${name}`, () => {})
+    upstreams[name] = await HttpUpstream.start(servers[name], upstream)
+    t.teardown(() => upstreams[name]!.close())
+    backends[name] = { kind: 'http', url: upstreams[name].url, ...entries[name] }
+  }
+  const running = await startGateway(t, { backends })
+  return {
+    ...running,
+    servers,
+    upstreams,
+    async backend(name) {
+      const { backends } = (await (await fetch(`${running.adminUrl}/readyz?verbose`)).json()) as any
+      return backends.find((backend: any) => backend.name === name)
+    },
+    async metric(series) {
+      const text = await (await fetch(`${running.adminUrl}/metrics`)).text()
+      const line = text.split('\n').find(line => line.startsWith(`${series} `))
+      return line === undefined ? undefined : Number(line.split(' ')[1])
+    }
+  }
+}
+
+const whole = async (client: RawClient, response: RawResponse): Promise<any> =>
+  response.json ?? response.events.message(({ id }) => id === client.lastId, 20_000)
+
+t.test('1,000 calls that hang at one backend of a route delay no call of another (B12)', async t => {
+  const { url, servers, backend, metric } = await scene(t)
+  const [a, b] = [await RawClient.open(url), await RawClient.open(url)]
+  t.equal(said(await b.call('tb')), 'b:tb {}')
+  const p99 = async (): Promise<number> => {
+    const times: number[] = []
+    for (let i = 0; i < 200; i++) {
+      const began = performance.now()
+      await b.call('tb')
+      times.push(performance.now() - began)
+    }
+    return times.sort((x, y) => x - y)[Math.floor(times.length * 0.99)]!
+  }
+  await p99()
+  const alone = await p99()
+  const calls = Array.from({ length: 1_000 }, () => a.call('hanga'))
+  await until('all hang', () => servers.a!.heardOf('tools/call').length === 1_000, 20_000)
+  const opened = await Promise.all(calls)
+  let beside = Number.POSITIVE_INFINITY
+  for (let i = 0; i < 3 && beside >= alone * 1.5; i++) beside = Math.min(beside, await p99())
+  const slack = process.env.CAUSEWAY_LONG === undefined ? 150 : 15
+  t.ok(beside < alone * 1.5 + slack, `p99 of ${beside} ms beside them, ${alone} ms alone`)
+  // One more of `a` waits in line; `b` is none the wiser.
+  const waiting = a.call('ta').catch(() => undefined)
+  await until('it waits', async () => (await backend('a')).waiting === 1)
+  t.equal(await metric('causeway_backend_queue{backend="a"}'), 1)
+  t.equal(said(await b.call('tb')), 'b:tb {}')
+  for (const { destroy } of opened) destroy()
+  void waiting
+})
+
+t.test('over its bound a backend turns calls away, and says so (B12)', async t => {
+  const { url, servers, metric } = await scene(t, { a: { calls: 1, queue: 1, queueTime: '100ms' } })
+  const client = await RawClient.open(url)
+  t.same(namesIn(await client.request('tools/list')), ['ta', 'hanga', 'tb', 'hangb'])
+  const hanging = client.call('hanga')
+  await until('it hangs', () => servers.a!.heardOf('tools/call').length === 1)
+  const overloaded = { error: { code: -32603, data: { reason: 'overloaded', backend: 'a' } } }
+  const answers = await Promise.all([client.call('ta'), client.call('ta')])
+  for (const { status, json } of answers) {
+    t.equal(status, 200)
+    t.match(json, overloaded)
+  }
+  t.equal(servers.a!.heardOf('tools/call').length, 1, 'nothing was sent')
+  t.equal(said(await client.call('tb')), 'b:tb {}')
+  t.equal(await metric('causeway_backend_rejected_total{backend="a",reason="queue_full"}'), 1)
+  t.equal(await metric('causeway_backend_rejected_total{backend="a",reason="queue_time"}'), 1)
+  t.equal(await metric('causeway_backend_rejected_total{backend="b",reason="queue_full"}'), 0)
+  hanging.then(({ destroy }) => destroy()).catch(() => {})
+})
+
+t.test('a backend that fails again and again is spared, and called again when it is well (B13)', async t => {
+  let broken = true
+  const { url, servers, upstreams, backend, metric } = await scene(
+    t,
+    { a: { breaker: { failures: 3, pause: '400ms', maxPause: '400ms' } } },
+    {
+      intercept(request, response, body) {
+        if (!broken || !body.includes('"ta"') || request.method !== 'POST') return false
+        response.writeHead(503, { 'content-type': 'text/plain' }).end('away')
+        return true
+      }
+    }
+  )
+  const client = await RawClient.open(url)
+  const reach = (): number => upstreams.a!.seen.filter(({ body }) => body.includes('"ta"')).length
+  for (let i = 0; i < 3; i++) t.match((await client.call('ta')).json, { error: { data: { reason: 'backend_status' } } })
+  t.equal(reach(), 3)
+  const spared = { error: { code: -32603, data: { reason: 'backend_unavailable', backend: 'a', retryAfter: 1 } } }
+  t.match((await client.call('ta')).json, spared)
+  t.match((await client.call('hanga')).json, spared, 'whatever is called')
+  t.equal(reach(), 3)
+  t.match(await backend('a'), { state: 'up', breaker: 'open' })
+  t.equal(await metric('causeway_backend_breaker{backend="a"}'), 2)
+  t.equal(await metric('causeway_backend_rejected_total{backend="a",reason="breaker"}'), 2)
+  t.equal(said(await client.call('tb')), 'b:tb {}')
+  t.match(await backend('b'), { breaker: 'closed' })
+  broken = false
+  await until('the pause is over', async () => (await backend('a')).breaker === 'half-open')
+  t.equal(said(await client.call('ta')), 'a:ta {}')
+  t.match(await backend('a'), { breaker: 'closed' })
+  t.equal(servers.a!.heardOf('tools/call').length, 1)
+})
+
+t.test(
+  'a backend of which nothing is asked but what it refuses is not spared; neither is one without a breaker',
+  async t => {
+    const { url, gateway } = await scene(t, { a: { breaker: { failures: 1 } }, b: { breaker: 'off' } })
+    const client = await RawClient.open(url)
+    for (let i = 0; i < 3; i++) t.match((await client.call('nothing')).json, { error: { code: -32602 } })
+    const direct = await RawClient.open(gateway.url('/mcp/a'))
+    for (let i = 0; i < 3; i++) t.match((await direct.call('nothing')).json, { error: { code: -32602 } })
+    t.equal(said(await client.call('ta')), 'a:ta {}')
+    const off = await startLegacy(t, { backend: { breaker: 'off' } })
+    const other = await off.open()
+    for (let i = 0; i < 7; i++)
+      t.match(await whole(other, await other.call('die')), { error: { data: { reason: 'backend_broke' } } })
+  }
+)
+
+t.test('tasks/result, which may take days, holds no place of other calls', async t => {
+  const { gateway, servers } = await scene(t, { a: { calls: 1, queue: 0 } })
+  const client = await RawClient.open(gateway.url('/mcp/a'))
+  servers.a!.on('tasks/result', () => {})
+  const result = client.request('tasks/result', { taskId: 't' })
+  await until('it waits', () => servers.a!.heardOf('tasks/result').length === 1)
+  t.equal(said(await client.call('ta')), 'a:ta {}')
+  t.match((await client.request('tasks/result', { taskId: 'u' })).json, { error: { data: { reason: 'overloaded' } } })
+  result.then(({ destroy }) => destroy()).catch(() => {})
+})
+
+t.test('a backend that is away is left out, looked for, and comes back though nobody calls it (B1, B4)', async t => {
+  const [port] = (await freePorts(1)) as [number]
+  const { url, backend } = await scene(t, { a: { url: `http://127.0.0.1:${port}/mcp` } })
+  const client = await RawClient.open(url)
+  const first = await client.request('tools/list')
+  t.same(namesIn(first), ['tb', 'hangb'])
+  t.match(first.json.result, { _meta: { 'dev.causeway/unavailable': ['a'] } })
+  t.match(await backend('a'), { state: 'down', lastError: 'ECONNREFUSED' })
+  const late = new Stocked('a', { tools: ['ta'] })
+  const upstream = await HttpUpstream.start(late, { port })
+  t.teardown(() => upstream.close())
+  await until('it was found', async () => (await backend('a')).state === 'up', 10_000)
+  t.equal(late.heardOf('tools/call').length + late.heardOf('tools/list').length, 0, 'by nobody but the gateway')
+  t.match(JSON.parse(late.heardOf('initialize')[0]!.source.toString()), {
+    params: { clientInfo: { name: 'causeway' }, capabilities: {} }
+  })
+  await until('its session is over', () => upstream.sessions.size === 0)
+  const second = await client.request('tools/list')
+  t.same(namesIn(second), ['ta', 'tb', 'hangb'])
+  t.equal(second.json.result._meta, undefined)
+  t.equal(said(await client.call('ta')), 'a:ta {}')
+})
