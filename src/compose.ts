@@ -29,6 +29,7 @@ import { ended } from './gateway/ended.ts'
 import { Health } from './gateway/health.ts'
 import { Known } from './gateway/known.ts'
 import { Limits } from './gateway/limits.ts'
+import { Linked } from './gateway/linked.ts'
 import { listChanges } from './gateway/list-changed.ts'
 import { Lists } from './gateway/lists.ts'
 import { Posts } from './gateway/posts.ts'
@@ -180,6 +181,7 @@ async function wire(
     settings.follow({ several, adapt: adaptAnswer }, ({ input }) => ({ timeoutMs: input.timeout }))
   )
   const tasks = taskView(several)
+  const linked = new Linked()
   const own = (answer: Message, method: string, link: Link, live: Live): Message => {
     const backend = [...links.of(live)].find(one => one.link === link)?.backend
     return backend === undefined ? answer : tasks.answerTo(answer, method, live, backend)
@@ -237,6 +239,7 @@ async function wire(
     gates,
     adapt: (message, { request, live, backend }) => {
       const seen = tasks.toClient(message, live, backend, request)
+      if (message.kind === 'response' && several(live)) linked.learn(message, live, backend)
       if (message.kind === 'response') return forOlderClient(seen, request.method!, live.record.client.version)
       return isFor(message, live, backend) ? seen : undefined
     },
@@ -258,6 +261,7 @@ async function wire(
       turns: new Turns(),
       known,
       lists,
+      linked,
       several,
       tasks,
       maxDepth: config.server.limits.depth,

@@ -9,6 +9,7 @@ import type { Live, Sessions } from '../sessions/lifecycle.ts'
 import type { Client } from '../sessions/session.ts'
 import type { Channels } from './channel.ts'
 import type { Known } from './known.ts'
+import type { Linked } from './linked.ts'
 import type { Lists } from './lists.ts'
 import type { Posts } from './posts.ts'
 import type { TaskView } from './task-view.ts'
@@ -26,6 +27,8 @@ export interface Context {
   /** What backends said of themselves, and what they list: for routes with several. */
   readonly known: Known
   readonly lists: Lists
+  /** What backends linked to, on routes with several. */
+  readonly linked: Linked
   /** Whether the route of a session has several backends. */
   readonly several: (live: Live) => boolean
   readonly tasks: TaskView

@@ -1,4 +1,6 @@
-/** Whose a URI is: of the backend that lists it, else of one whose template can make it, else of the one it is configured for. */
+/** Whose a URI is: of the backend that lists it, else of one whose template can make it, else of the one that linked to it, else of the one it is configured for. */
+
+import type { Backend } from '../backends/backend.ts'
 import { GatewayError } from '../errors.ts'
 import { parseTemplate, type UriTemplate } from '../protocol/uri-template.ts'
 import type { Live } from '../sessions/lifecycle.ts'
@@ -7,13 +9,13 @@ import { type Kind, kinds } from './list-items.ts'
 import type { Member, Union } from './union.ts'
 import type { View } from './view.ts'
 
-/** Of several the first in the order of the config. Rejects with -32002 for a URI of nobody. */
-export function resolveUri(union: Union, uri: string, live: Live): Member | Promise<Member> {
+/** Of several the first in the order of the config. `linked`: who gave a link to it. Rejects with -32002 for a URI of nobody. */
+export function resolveUri(union: Union, uri: string, live: Live, linked?: Backend): Member | Promise<Member> {
   const view = union.view(live)
-  return firstOf(union, view, kinds.resources, uri) ?? slowly(union, view, uri, live)
+  return firstOf(union, view, kinds.resources, uri) ?? slowly(union, view, uri, live, linked)
 }
 
-async function slowly(union: Union, view: View, uri: string, live: Live): Promise<Member> {
+async function slowly(union: Union, view: View, uri: string, live: Live, linked?: Backend): Promise<Member> {
   const { members } = union
   // Side by side: what both wait for has its time once.
   void view.read(kinds.templates, live)
@@ -23,6 +25,8 @@ async function slowly(union: Union, view: View, uri: string, live: Live): Promis
     const last = known ?? anyOf(members, view, kind, uri)
     if (last !== undefined) return last
   }
+  const giver = members.find(({ backend, resources }) => backend === linked && resources.allows(uri))
+  if (giver !== undefined) return giver
   const configured = members.find(({ uriPrefix, resources }) => isUnder(uri, uriPrefix) && resources.allows(uri))
   if (configured !== undefined) return configured
   const able = members.filter(({ backend }) => view.serves(backend, 'resources') !== false)

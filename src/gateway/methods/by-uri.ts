@@ -14,7 +14,7 @@ type Send = (call: UnionCall, member: Member) => MessageSource
 const byUri =
   (send: Send): UnionMethod =>
   call => {
-    const { request, live, union, note } = call
+    const { request, live, union, note, context } = call
     const uri = stringParam(request, 'uri')
     if (uri === undefined) {
       return single(errorMessage(new GatewayError('params', 'params.uri must be a string'), request.id))
@@ -25,7 +25,7 @@ const byUri =
     }
     const remembered = placeOf(call, uri)
     if (remembered !== undefined) return to(remembered)
-    const member = resolveUri(union, uri, live)
+    const member = resolveUri(union, uri, live, context.linked.of(uri, live))
     return member instanceof Promise ? later(request.id!, async () => to(await member)) : to(member)
   }
 
