@@ -27,6 +27,8 @@ export interface Tuning {
   readonly headers?: Readonly<Record<string, string>>
   /** Silence after which an opening, a request or a call is given up. */
   readonly timeout?: number
+  /** How many processes may run at once; those that run stay. */
+  readonly maxProcesses?: number
 }
 
 export interface OpenOptions {

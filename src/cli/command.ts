@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { ConfigError } from '../config/problem.ts'
+import { ConfigWatch } from '../config/watch.ts'
 import { help, parseArguments, UsageError, usage } from './arguments.ts'
 import { check } from './check.ts'
 import { configured } from './configured.ts'
 import { type ExitCode, exit, type Output } from './exit.ts'
 import { init } from './init.ts'
-import { run } from './run.ts'
+import { type Follow, run } from './run.ts'
 import { schema } from './schema.ts'
 
 /** From `src/cli` and from `dist/cli` alike. */
@@ -30,10 +31,11 @@ export const perform = async (args: readonly string[], output: Output): Promise<
       case 'check':
         return await check(parsed.config, output)
       case 'run': {
-        const { config } = await configured(parsed.config)
+        const { path, config, origin } = await configured(parsed.config)
         // Imported only here, so that the other commands start quickly.
         const { createGateway } = await import('../compose.ts')
-        return await run(config, createGateway, output.error)
+        const follow: Follow = changed => new ConfigWatch(path, { from: origin, changed })
+        return await run(config, createGateway, output.error, follow)
       }
     }
   } catch (error) {

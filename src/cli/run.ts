@@ -1,4 +1,6 @@
 import type { EventEmitter } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
+import { isatty } from 'node:tty'
 import closeWithGrace from 'close-with-grace'
 import { faultOfHandler } from '../backends/scope.ts'
 import type { Config } from '../config/config.ts'
@@ -9,6 +11,15 @@ export interface Runnable {
   listen(): Promise<void>
   /** Drains and ends; `deadline` in milliseconds in place of the configured one. */
   close(options?: { readonly deadline?: number }): Promise<void>
+  /** Goes on with another config; rejects when it is refused. Tells about it itself. */
+  reload(config: Promise<Config>): Promise<unknown>
+}
+
+/** Follows what the config was read from. `changed` gets what stands there from now on. */
+export type Follow = (changed: (config: Promise<Config>) => void) => {
+  /** Reads it now, whether or not it changed. */
+  force(): void
+  close(): void
 }
 
 /** After an error nobody caught nothing is certain any more: this long for calls in flight, in milliseconds. */
@@ -48,18 +59,30 @@ export const reasonOf = (error: unknown, { admin }: Config): string => {
   }
 }
 
+/** Whether the terminal of this process was closed: nobody means a reload by that. */
+const isTerminalGone = (): boolean => {
+  try {
+    closeSync(openSync('/dev/tty', 'r'))
+    return false
+  } catch {
+    return true
+  }
+}
+
 /**
- * Starts a gateway and keeps it until a signal. The first SIGTERM, SIGINT (or SIGHUP, SIGQUIT) drains it and ends the process
- * with 0, a second one ends it at once with 1. An error nobody caught is told, drains briefly and ends it with 1.
+ * Starts a gateway and keeps it until a signal. The first SIGTERM, SIGINT (or SIGQUIT) drains it and ends the process with 0,
+ * a second one ends it at once with 1. SIGHUP reads the config again, unless its terminal is gone. An error nobody caught is told, drains briefly and ends it with 1.
  * @returns once it listens, or failed to
  */
 export const run = async (
   config: Config,
   create: (config: Config) => Promise<Runnable>,
-  error: (text: string) => void
+  error: (text: string) => void,
+  follow?: Follow
 ): Promise<ExitCode> => {
   const say = (text: string): void => error(`causeway: ${text}\n`)
   let gateway: Runnable | undefined
+  let following: ReturnType<Follow> | undefined
   const { delay, deadline } = config.server.shutdown
 
   const grace = closeWithGrace(
@@ -67,12 +90,13 @@ export const run = async (
       delay: delay + deadline + slack,
       logger: { error: (cause: unknown) => say(`failed to close: ${cause instanceof Error ? cause.stack : cause}`) },
       // A rejection that nobody handles is thrown by Node, and comes as an error that nobody caught.
-      skip: [...broken, 'unhandledRejection'],
+      skip: [...broken, 'unhandledRejection', 'SIGHUP'],
       onSecondSignal: signal => say(`${signal} again: ending at once`),
       onSecondError: cause => say(`another error while ending: ${cause instanceof Error ? cause.stack : cause}`),
       onTimeout: () => say('not everything closed in time: ending at once')
     },
     async ({ err }) => {
+      following?.close()
       if (err === undefined) return gateway?.close()
       say(`an error nobody caught, ending: ${err instanceof Error ? err.stack : err}`)
       if (gateway !== undefined) await within(crashLimit, gateway.close({ deadline: crashDeadline }))
@@ -82,11 +106,20 @@ export const run = async (
   process.setUncaughtExceptionCaptureCallback(cause => {
     if (!faultOfHandler(cause)) (process as EventEmitter).emit('uncaughtException', cause, 'uncaughtException')
   })
+  const hadTerminal = isatty(0)
+  const onHangUp = (): void => {
+    if (hadTerminal && isTerminalGone()) grace.close()
+    else following?.force()
+  }
+  process.on('SIGHUP', onHangUp)
   try {
-    gateway = await create(config)
-    await gateway.listen()
+    const started = await create(config)
+    gateway = started
+    await started.listen()
+    following = follow?.(next => void started.reload(next).catch(() => {}))
     return exit.ok
   } catch (cause) {
+    process.off('SIGHUP', onHangUp)
     grace.uninstall()
     say(`cannot start: ${reasonOf(cause, config)}`)
     await within(crashLimit, gateway?.close({ deadline: 0 }) ?? Promise.resolve()).catch(() => undefined)

@@ -42,6 +42,7 @@ export const needsRestart = [
   'server.limits.maxConnections',
   'server.limits.headersTimeout',
   'server.limits.requestTimeout',
+  'server.shutdown',
   'admin',
   'store',
   'streams.keepAlive',

@@ -15,6 +15,14 @@ const maxSecret = 64 * 1024
 
 type Loaded = Extract<Parsed, { config: object }>
 
+/** What a config was read from. */
+export interface Origin {
+  /** Of the file itself. */
+  readonly bytes: Uint8Array
+  /** The files that it names as `${file:...}`, as absolute paths; also those that cannot be read. */
+  readonly files: readonly string[]
+}
+
 const fail = (file: string, message: string): never => {
   throw new ConfigError(file, [{ line: 0, column: 0, path: '', message }])
 }
@@ -24,7 +32,8 @@ const reasons: Readonly<Record<string, string>> = {
   EISDIR: 'this is a folder',
   EACCES: 'permission denied'
 }
-const reason = (error: unknown): string => {
+/** Why a file cannot be read. */
+export const reason = (error: unknown): string => {
   const { code = '', message } = error as NodeJS.ErrnoException
   return reasons[code] ?? message
 }
@@ -32,7 +41,7 @@ const reason = (error: unknown): string => {
 const utf8 = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: true }).decode(bytes)
 
 /** At most `maxFile` bytes of a file and one more, whatever its size is said to be. */
-const head = async (path: string): Promise<Buffer> => {
+export const head = async (path: string): Promise<Buffer> => {
   const handle = await open(path)
   try {
     const buffer = Buffer.alloc(maxFile + 1)
@@ -48,11 +57,14 @@ const head = async (path: string): Promise<Buffer> => {
   }
 }
 
-const valuesFor = (directory: string, env: NodeJS.ProcessEnv): Values => ({
+/** `note` gets the path of every file that is asked for. */
+const valuesFor = (directory: string, env: NodeJS.ProcessEnv, note: (file: string) => void): Values => ({
   env: name => env[name],
   file(path) {
     try {
-      const bytes = readFileSync(resolve(directory, path))
+      const file = resolve(directory, path)
+      note(file)
+      const bytes = readFileSync(file)
       if (bytes.length > maxSecret) throw new Error('it is larger than 64 KiB')
       return utf8(bytes).replace(/\r?\n$/, '') // editors end a file with a newline that nobody means
     } catch (error) {
@@ -64,9 +76,24 @@ const valuesFor = (directory: string, env: NodeJS.ProcessEnv): Values => ({
 })
 
 /** Reads a config file. Throws ConfigError with everything that is wrong. */
-export const load = async (path: string, env: NodeJS.ProcessEnv = process.env): Promise<Loaded> => {
-  const directory = dirname(resolve(path))
+export const load = async (
+  path: string,
+  env: NodeJS.ProcessEnv = process.env
+): Promise<Loaded & { origin: Origin }> => {
   const bytes = await head(path).catch((error: unknown) => fail(path, `cannot be read: ${reason(error)}`))
+  const files: string[] = []
+  const loaded = parseFile(path, bytes, file => files.push(file), env)
+  return { ...loaded, origin: { bytes, files } }
+}
+
+/** What a file says that has these bytes. Throws ConfigError. `note` gets the path of every other file that it names. */
+export const parseFile = (
+  path: string,
+  bytes: Uint8Array,
+  note: (file: string) => void,
+  env: NodeJS.ProcessEnv = process.env
+): Loaded => {
+  const directory = dirname(resolve(path))
   if (bytes.length > maxFile) fail(path, 'expected a file of 1 MiB at most')
   let text = ''
   try {
@@ -74,7 +101,7 @@ export const load = async (path: string, env: NodeJS.ProcessEnv = process.env): 
   } catch {
     fail(path, 'expected UTF-8')
   }
-  const parsed = parse(text, directory, valuesFor(directory, env))
+  const parsed = parse(text, directory, valuesFor(directory, env, note))
   if (parsed.config === undefined) throw new ConfigError(path, parsed.problems)
   return parsed
 }

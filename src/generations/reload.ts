@@ -98,6 +98,9 @@ export class Generations {
     const next = withoutRestart(previous.config, config)
     if (isEmpty(changes)) {
       parts.outcomes.add('unchanged')
+      if (changes.restart.length === 0) {
+        facts.notice.publish({ level: 'info', text: 'the config was read again: nothing changed' })
+      }
       tellRestart(changes.restart, parts.outcomes)
       return { outcome: 'unchanged', ...changes }
     }

@@ -33,6 +33,15 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   })
 }
 
+t.test('SIGHUP reads the config again and ends nothing', async t => {
+  const { child, ended, said } = start(t)
+  await said('run 0')
+  child.kill('SIGHUP')
+  await said('reload')
+  child.kill('SIGTERM')
+  t.match(await ended, { code: 0, out: 'create\nlisten\nrun 0\nreload\nclose as configured\n', error: '' })
+})
+
 t.test('a second signal ends it at once with 1', async t => {
   const { child, ended, said } = start(t, 'stuck')
   await said('run 0')

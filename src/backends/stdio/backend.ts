@@ -49,7 +49,7 @@ class StdioBackend implements Backend {
   readonly identity: string
   readonly scope: 'session' | 'shared'
   readonly #program: Program
-  readonly #maxProcesses: number
+  #maxProcesses: number
   readonly #limits: UpstreamLimits
   readonly #info: string
   readonly #graces: Graces
@@ -86,8 +86,9 @@ class StdioBackend implements Backend {
     }
   }
 
-  tune({ timeout }: Tuning): void {
+  tune({ timeout, maxProcesses }: Tuning): void {
     if (timeout !== undefined) this.#timeoutMs = timeout
+    if (maxProcesses !== undefined) this.#maxProcesses = maxProcesses
   }
 
   async close(): Promise<void> {
