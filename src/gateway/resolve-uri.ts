@@ -6,11 +6,13 @@ import { parseTemplate, type UriTemplate } from '../protocol/uri-template.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import type { List } from './list-fetch.ts'
 import { type Kind, kinds } from './list-items.ts'
+import { isShowable } from './showable.ts'
 import type { Member, Union } from './union.ts'
 import type { View } from './view.ts'
 
 /** Of several the first in the order of the config. `linked`: who gave a link to it. Rejects with -32002 for a URI of nobody. */
 export function resolveUri(union: Union, uri: string, live: Live, linked?: Backend): Member | Promise<Member> {
+  if (!isShowable(uri)) throw notFound(uri)
   const view = union.view(live)
   return firstOf(union, view, kinds.resources, uri) ?? slowly(union, view, uri, live, linked)
 }

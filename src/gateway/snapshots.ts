@@ -3,7 +3,8 @@ import { facts } from '../telemetry/events.ts'
 import type { List } from './list-fetch.ts'
 import type { Kind } from './list-items.ts'
 import { type Merged, merge, type Shown } from './merge.ts'
-import { NameTable } from './names.ts'
+import { type Named, NameTable } from './names.ts'
+import { isShowable } from './showable.ts'
 import type { UnionOptions } from './union.ts'
 
 /** By member; undefined where none was ever read. */
@@ -96,9 +97,10 @@ export class Snapshot {
     const table = new NameTable(listed, naming)
     if (table.clashes.length > 0) {
       const text = `${table.clashes.length} names of ${this.kind.name} at ${path} are those of several backends`
-      const data = { clashes: table.clashes.slice(0, toldClashes) }
+      const data = { clashes: table.clashes.slice(0, told) }
       facts.notice.publish({ level: naming.mode === 'never' ? 'warn' : 'info', text, data })
     }
+    this.#leftOut(table.unshowable)
     return table
   }
 
@@ -134,12 +136,17 @@ export class Snapshot {
   /** Of several with one URI the first in the order of the config. */
   #byUri(missing: string): Shown[] {
     const seen = new Set<string>()
+    const unshowable: Named[] = []
     let twice: string | undefined
     const shown = this.#options.members.flatMap(({ backend: { name: backend }, resources }, i) => {
       if (missing[i] === '1') return []
       let place = 0
       return (this.lists[i]?.items ?? []).flatMap((item): Shown[] => {
         if (!resources.allows(item.id)) return []
+        if (!isShowable(item.id)) {
+          unshowable.push({ backend, name: item.id })
+          return []
+        }
         if (seen.has(item.id)) {
           twice ??= item.id
           return []
@@ -152,9 +159,16 @@ export class Snapshot {
       const text = `${this.kind.name} at ${this.#options.path}: several backends list ${twice}; the first of them has it`
       facts.notice.publish({ level: 'warn', text })
     }
+    this.#leftOut(unshowable)
     return shown
+  }
+
+  #leftOut(unshowable: readonly Named[]): void {
+    if (unshowable.length === 0) return
+    const text = `${unshowable.length} of ${this.kind.name} at ${this.#options.path} are left out: their names are empty or have control characters`
+    facts.notice.publish({ level: 'warn', text, data: { names: unshowable.slice(0, told) } })
   }
 }
 
 /** In one line of the log. */
-const toldClashes = 20
+const told = 20
