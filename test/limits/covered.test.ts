@@ -3,10 +3,6 @@ import { glob } from 'node:fs/promises'
 import t from 'tap'
 import { codeIn, readText, root, tablesOf } from '../helpers/docs.ts'
 
-/** Bounds whose tests come with the code that keeps them. */
-const awaited =
-  /^backends\.<name>\.(calls|queue|queueTime|breaker\..*)$|^routes\.<path>\.(initTimeout|listTimeout|listTtl|page)$/
-
 t.test('every bound that can be set is driven to its edge and one past', async t => {
   const tables = tablesOf(await readText('docs/limits.md'))
   const keys = tables.filter(({ head }) => head[2] === 'option').flatMap(({ rows }) => rows.map(row => codeIn(row[2])))
@@ -15,7 +11,7 @@ t.test('every bound that can be set is driven to its edge and one past', async t
   for await (const file of glob('test/limits/*.test.ts', { cwd: root })) {
     for (const [, title = ''] of (await readText(file)).matchAll(/\bt\.test\(\s*['`]([^'`]+)['`]/g)) titles.push(title)
   }
-  for (const key of keys.filter(key => !awaited.test(String(key))))
+  for (const key of keys)
     t.ok(
       titles.some(title => title.startsWith(`${key}: `)),
       `${key} has a test`
