@@ -94,6 +94,16 @@ const prefixesApart = (file: unknown): readonly Broken[] =>
     (other, route) => `expected another prefix than that of ${other}, both are served at ${route}`
   )
 
+const uriPrefixesApart = (file: unknown): readonly Broken[] =>
+  apart(
+    file,
+    backend => {
+      const prefix = member(member(member(file, 'backends'), backend), 'uriPrefix')
+      return typeof prefix === 'string' ? [{ backend, text: prefix, at: ['backends', backend, 'uriPrefix'] }] : []
+    },
+    (other, route) => `expected the URIs of one backend, ${other} has them too and both are served at ${route}`
+  )
+
 const extensionsApart = (file: unknown): readonly Broken[] =>
   apart(
     file,
@@ -157,6 +167,7 @@ export const rules = (file: unknown): readonly Broken[] =>
         knownBackends,
         backendsOnce,
         prefixesApart,
+        uriPrefixesApart,
         extensionsApart,
         renamedOnce,
         someRoute,

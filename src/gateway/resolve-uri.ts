@@ -29,7 +29,10 @@ async function slowly(union: Union, view: View, uri: string, live: Live, linked?
   }
   const giver = members.find(({ backend, resources }) => backend === linked && resources.allows(uri))
   if (giver !== undefined) return giver
-  const configured = members.find(({ uriPrefix, resources }) => isUnder(uri, uriPrefix) && resources.allows(uri))
+  // The longest prefix says most.
+  const [configured] = members
+    .filter(({ uriPrefix, resources }) => isUnder(uri, uriPrefix) && resources.allows(uri))
+    .toSorted((one, other) => other.uriPrefix!.length - one.uriPrefix!.length)
   if (configured !== undefined) return configured
   const able = members.filter(({ backend }) => view.serves(backend, 'resources') !== false)
   // The only one that has resources knows best which.

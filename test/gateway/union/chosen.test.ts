@@ -155,3 +155,18 @@ t.test('URIs that are denied, and those with control characters, are unknown and
   t.equal(servers.a!.heardOf('resources/read').length, 0)
   t.ok(told.some(({ text }) => /^1 of resources at \/mcp are left out/.test(text)))
 })
+
+t.test('of two backends whose `uriPrefix` fits, the longer one says most', async t => {
+  const { open, servers } = await together(
+    t,
+    { a: { resources: ['x://1'] }, b: { resources: ['y://1'] } },
+    { backends: { a: { uriPrefix: 'docs://' }, b: { uriPrefix: 'docs://b/' } } }
+  )
+  for (const server of Object.values(servers)) {
+    server.on('resources/read', turn => turn.answer(JSON.stringify({ contents: [{ uri: 'u', text: server.name }] })))
+  }
+  const client = await open()
+  const read = async (uri: string) => (await client.request('resources/read', { uri })).json.result.contents[0].text
+  t.equal(await read('docs://b/1'), 'b')
+  t.equal(await read('docs://c/1'), 'a')
+})
