@@ -50,6 +50,7 @@ import { drain } from './generations/shutdown.ts'
 import type { Handler } from './handlers/handler.ts'
 import { localUrl } from './http/addresses.ts'
 import { createAdmin } from './http/admin.ts'
+import { Pressure } from './http/pressure.ts'
 import { createServer } from './http/server.ts'
 import { MemoryPresence } from './instances/memory.ts'
 import { Links, type LinksOptions } from './links/links.ts'
@@ -248,6 +249,7 @@ async function wire(
       admit(tasks.toClient(request, live, backend), live, backend, streamable || channels.isOpen(live)),
     outside
   }
+  const pressure = new Pressure()
   let state: 'starting' | 'ready' | 'leaving' | 'draining' = 'starting'
   const context: Context = settings.follow(
     {
@@ -267,7 +269,8 @@ async function wire(
       maxDepth: config.server.limits.depth,
       self,
       opened,
-      draining: () => state === 'draining'
+      draining: () => state === 'draining',
+      strained: () => pressure.level !== 'none'
     },
     ({ sessions: { mode }, streams: { response, sseAfter }, protocolVersion: { onMismatch }, server: { limits } }) => ({
       mode,
@@ -306,7 +309,7 @@ async function wire(
     }
   })
   const dispatch = new Dispatch(context)
-  const server = await createServer(dispatch, generations, authenticator, {
+  const server = await createServer(dispatch, generations, authenticator, pressure, {
     host: config.server.host,
     publicUrl: config.server.publicUrl,
     allowedOrigins: config.server.allowedOrigins,
@@ -329,6 +332,7 @@ async function wire(
     events: () => log.stats().entries,
     eventsDropped: () => log.stats().dropped,
     draining: () => state === 'leaving' || state === 'draining',
+    pressure: () => pressure.level,
     reloads: () => outcomes,
     backends: () => states().map(backend => ({ ...backend, up: backend.state !== 'down' }))
   })
@@ -344,6 +348,7 @@ async function wire(
             ready: () => state === 'ready',
             status: async () => ({
               state,
+              pressure: pressure.level,
               version,
               sessions: await sessions.count(),
               streams: server.streams,
@@ -378,6 +383,7 @@ async function wire(
       state = 'draining'
     })
     await server.close()
+    pressure.close()
     sessions.stop()
     await Promise.allSettled([...sessions.locals()].map(live => sessions.close(live, 'shutdown')))
     asked.close()

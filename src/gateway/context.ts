@@ -48,4 +48,6 @@ export interface Context {
   readonly opened: (live: Live) => void
   /** No new work is taken any more. */
   readonly draining: () => boolean
+  /** The process is short of memory or time: no new sessions. */
+  readonly strained: () => boolean
 }

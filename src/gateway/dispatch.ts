@@ -82,6 +82,7 @@ export class Dispatch {
 
   async #initialize(request: Message, incoming: IncomingPost): Promise<Answer> {
     if (request.kind !== 'request') throw new GatewayError('invalid', 'initialize is a request: it needs an id')
+    if (this.#context.strained()) throw strained(request.id)
     const { response, session } = await initialize(request, incoming, this.#context)
     noteOutcome(response, incoming.note)
     if (incoming.accepts.json) return { kind: 'message', body: response, session }
@@ -286,6 +287,12 @@ const shuttingDown = (id?: string): GatewayError =>
   new GatewayError('shutdown', 'the gateway is shutting down', {
     id,
     headers: { 'retry-after': '5', connection: 'close' }
+  })
+
+const strained = (id: string | undefined): GatewayError =>
+  new GatewayError('overloaded', 'the gateway is short of memory or time: no new sessions for now', {
+    id,
+    headers: { 'retry-after': '5' }
   })
 
 function cursorOf({ lastEventId }: IncomingGet): Cursor | undefined {

@@ -16,6 +16,7 @@ import { type Accepts, accepts, checkContentType } from './media.ts'
 import { checkMethod } from './methods.ts'
 import type { OpenResponses } from './open-responses.ts'
 import { originCheck } from './origin.ts'
+import type { Pressure } from './pressure.ts'
 import { checkAuthority, pathOf } from './target.ts'
 
 declare module 'fastify' {
@@ -72,9 +73,14 @@ function stay(request: FastifyRequest, reply: FastifyReply): void {
 }
 
 /** After the preflight. */
-export function admission(authenticator: Authenticator, bodies: Bodies): onRequestHookHandler {
+export function admission(
+  authenticator: Authenticator,
+  bodies: Bodies,
+  pressure: Pick<Pressure, 'level'>
+): onRequestHookHandler {
   return function admit(request, _reply: FastifyReply, done) {
     try {
+      if (pressure.level === 'full' && request.method !== 'DELETE') throw tooBusy()
       const { authorization } = request.raw.headers
       const principal = authenticator.authenticate({ authorization, address: request.ip })
       if (principal instanceof Promise) {
@@ -88,6 +94,11 @@ export function admission(authenticator: Authenticator, bodies: Bodies): onReque
     }
   }
 }
+
+const tooBusy = (): GatewayError =>
+  new GatewayError('overloaded', 'the gateway is short of memory or time', {
+    headers: { 'retry-after': '5', connection: 'close' }
+  })
 
 function enter(request: FastifyRequest, principal: Principal, bodies: Bodies): void {
   const { headers, method } = request.raw

@@ -12,6 +12,7 @@ import { maxHeaders } from './headers.ts'
 import { answerTo, type Gateway } from './incoming.ts'
 import { KeepAlive } from './keep-alive.ts'
 import { OpenResponses } from './open-responses.ts'
+import type { Pressure } from './pressure.ts'
 import { fromFastify, type ReplyOptions, writeAnswer, writeError } from './reply.ts'
 import { tell } from './request-line.ts'
 
@@ -47,6 +48,7 @@ export async function createServer(
   gateway: Gateway,
   routes: Routes,
   authenticator: Authenticator,
+  pressure: Pick<Pressure, 'level'>,
   options: ServerOptions
 ): Promise<HttpServer> {
   const keepAlive = new KeepAlive({ everyMs: options.keepAliveMs, stallMs: options.stallMs })
@@ -58,7 +60,7 @@ export async function createServer(
   })
   app.addHook('onRequest', arrival(routes, options, open))
   registerCors(app)
-  app.addHook('onRequest', admission(authenticator, bodies))
+  app.addHook('onRequest', admission(authenticator, bodies, pressure))
   const replies: ReplyOptions = { keepAlive, highWater: options.highWater, stallMs: options.stallMs, leaving: false }
   app.route({
     method: ['GET', 'POST', 'DELETE'],

@@ -27,6 +27,8 @@ export interface Sources {
   /** Messages that left the log before their time, since the start, by reason. */
   eventsDropped(): Readonly<Record<string, number>>
   draining(): boolean
+  /** Of memory or time. */
+  pressure(): keyof typeof pressures
   /** Of the config. `loadedAt`: of the one that runs, milliseconds. */
   reloads(): {
     readonly counts: Readonly<Record<string, number>>
@@ -35,6 +37,8 @@ export interface Sources {
   }
   backends(): Iterable<BackendState>
 }
+
+const pressures = { none: 0, high: 1, full: 2 } as const
 
 const levels = { off: 0, closed: 0, 'half-open': 1, open: 2 } as const
 
@@ -81,6 +85,12 @@ export const registerStates = (registry: Registry, sources: Sources): void => {
       )
   )
   readGauge(registry, 'causeway_draining', '1 while the gateway shuts down.', () => Number(sources.draining()))
+  readGauge(
+    registry,
+    'causeway_pressure',
+    'Shortage of memory or time: 0 none, 1 no new sessions, 2 no new requests.',
+    () => pressures[sources.pressure()]
+  )
   readGauge(
     registry,
     'causeway_config_last_reload_successful',

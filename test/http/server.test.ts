@@ -5,6 +5,7 @@ import type { Backend } from '../../src/backends/backend.ts'
 import { GatewayError } from '../../src/errors.ts'
 import type { Answer } from '../../src/gateway/answer.ts'
 import type { Gateway } from '../../src/http/incoming.ts'
+import type { Level } from '../../src/http/pressure.ts'
 import { fromFastify } from '../../src/http/reply.ts'
 import { createServer, type HttpServer } from '../../src/http/server.ts'
 import type { Reader } from '../../src/streams/reader.ts'
@@ -20,6 +21,7 @@ interface Parts {
   readonly gateway?: Partial<Gateway>
   readonly authenticate?: Authenticator['authenticate']
   readonly stallMs?: number
+  readonly pressure?: { readonly level: Level }
 }
 
 const backend = {} as Backend
@@ -27,7 +29,7 @@ const served = { backend, backends: [backend], union: undefined }
 
 async function start(
   t: Test,
-  { gateway, authenticate, stallMs = 30_000 }: Parts
+  { gateway, authenticate, stallMs = 30_000, pressure = { level: 'none' } }: Parts
 ): Promise<{ url: string; server: HttpServer }> {
   const whole: Gateway = {
     post: async () => accepted,
@@ -39,6 +41,7 @@ async function start(
     whole,
     { find: path => (path === '/mcp' ? { path, versions: ['2025-11-25'], ...served } : undefined) },
     { authenticate: authenticate ?? (() => anonymous) },
+    pressure,
     {
       host: '127.0.0.1',
       publicUrl: undefined,
@@ -113,6 +116,26 @@ t.test('who is calling is known to the gateway, also when it took a while to fin
       version: 'v'
     }
   ])
+})
+
+t.test('short of memory or time only DELETE is served: the others are told to come back (P4)', async t => {
+  const pressure: { level: Level } = { level: 'high' }
+  const { url } = await start(t, { pressure })
+  const post = () => send(url, { method: 'POST', headers: json, body: '{}' })
+  t.equal((await post()).status, 202)
+  pressure.level = 'full'
+  for (const method of ['POST', 'GET']) {
+    const {
+      status,
+      headers,
+      json: body
+    } = await send(url, { method, headers: json, body: method === 'POST' ? '{}' : '' })
+    t.match({ status, headers, body }, { status: 503, headers: { 'retry-after': '5', connection: 'close' } }, method)
+    t.equal(body?.error?.data?.reason, 'overloaded', method)
+  }
+  t.equal((await send(url, { method: 'DELETE' })).status, 204)
+  pressure.level = 'none'
+  t.equal((await post()).status, 202)
 })
 
 t.test('a fault of the gateway is 500 without a word of what it was; the operator is told (HTP-08)', async t => {
@@ -260,6 +283,7 @@ t.test('an address that cannot be had is told', async t => {
     { post: async () => accepted, get: async () => accepted, delete: async () => accepted },
     { find: () => undefined },
     { authenticate: () => anonymous },
+    { level: 'none' },
     {
       host: '127.0.0.1',
       publicUrl: undefined,

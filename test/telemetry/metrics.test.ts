@@ -12,6 +12,7 @@ const sources = (over: Partial<Sources> = {}): Sources => ({
   events: () => 6,
   eventsDropped: () => ({ bounds: 7 }),
   draining: () => false,
+  pressure: () => 'high',
   reloads: () => ({ counts: { applied: 2, unchanged: 0, refused: 1 }, loadedAt: 1_500, last: { outcome: 'refused' } }),
   backends: () => [
     { name: 'docs', up: true, inflight: 2, waiting: 1, breaker: 'closed', rejected: {} },
@@ -61,6 +62,7 @@ t.test('states are read when somebody looks', async t => {
   const values = await series(metrics)
   t.equal(values.get('causeway_sessions'), 2)
   t.equal(values.get('causeway_draining'), 1)
+  t.equal(values.get('causeway_pressure'), 1)
   t.equal(values.get('causeway_streams'), 4)
   t.equal(values.get('causeway_config_last_reload_successful'), 0)
   t.equal(values.get('causeway_config_last_reload_success_timestamp_seconds'), 1.5)

@@ -1,0 +1,135 @@
+/**
+ * How near the process is to the end of its memory or of its time. What is open then goes on, and what is new waits elsewhere:
+ * better a refusal than the end of everybody (P4).
+ */
+import { constants, monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks'
+import { getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { facts } from '../telemetry/events.ts'
+
+/** `high`: no new sessions. `full`: no requests but DELETE. */
+export type Level = 'none' | 'high' | 'full'
+
+export interface Reading {
+  /** Part of the heap's limit that was in use after the latest full collection, or is now when that is less. */
+  readonly heap: number
+  /** Mean delay of the event loop since the last reading, in milliseconds. */
+  readonly delay: number
+}
+
+/** What the process tells. */
+export interface Vitals {
+  read(): Reading
+  /** Collects garbage: with nothing new there is no end to what looks full. */
+  collect(): void
+  close(): void
+}
+
+const bounds = {
+  heap: { high: 0.85, full: 0.95 },
+  delay: { high: 500, full: 2_000 }
+} as const
+
+/** Milliseconds between two readings. */
+const everyMs = 250
+/** The least of so many counts: one long task is no pressure. */
+const lasting = 4
+/** Readings between two collections under pressure. */
+const patience = 40
+
+export class Pressure {
+  readonly #vitals: Vitals
+  readonly #timer: NodeJS.Timeout
+  readonly #readings: Reading[] = []
+  #level: Level = 'none'
+  /** Readings since the level changed, or since the latest collection of ours. */
+  #since = 0
+
+  constructor(vitals: Vitals = new ProcessVitals()) {
+    this.#vitals = vitals
+    this.#timer = setInterval(() => this.look(), everyMs)
+    this.#timer.unref()
+  }
+
+  get level(): Level {
+    return this.#level
+  }
+
+  /** Once every {@link everyMs}. */
+  look(): void {
+    this.#readings.push(this.#vitals.read())
+    if (this.#readings.length < lasting) return
+    if (this.#readings.length > lasting) this.#readings.shift()
+    const heap = Math.min(...this.#readings.map(reading => reading.heap))
+    const delay = Math.min(...this.#readings.map(reading => reading.delay))
+    this.#set(levelOf(heap, delay), heap, delay)
+    if (heap < bounds.heap.high || ++this.#since < patience) return
+    this.#since = 0
+    this.#vitals.collect()
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#vitals.close()
+  }
+
+  #set(level: Level, heap: number, delay: number): void {
+    if (level === this.#level) return
+    this.#level = level
+    this.#since = 0
+    const what = { none: 'new work is taken again', high: 'new sessions are refused', full: 'new requests are refused' }
+    const found = `${Math.round(heap * 100)} % of the heap in use, the event loop ${Math.round(delay)} ms late`
+    facts.notice.publish({ level: level === 'none' ? 'info' : 'warn', text: `${what[level]}: ${found}` })
+  }
+}
+
+function levelOf(heap: number, delay: number): Level {
+  if (heap >= bounds.heap.full || delay >= bounds.delay.full) return 'full'
+  return heap >= bounds.heap.high || delay >= bounds.delay.high ? 'high' : 'none'
+}
+
+/** Milliseconds between two looks at the event loop: without delay Node tells this much. */
+const resolution = 20
+
+class ProcessVitals implements Vitals {
+  readonly #delays = monitorEventLoopDelay({ resolution })
+  /** Garbage waits long for its collection: what is in use says little before that. */
+  readonly #collections = new PerformanceObserver(list => {
+    const full = list.getEntries().some(entry => (entry as unknown as Collection).detail.kind === major)
+    if (full) this.#live = inUse()
+  })
+  #live = 0
+
+  constructor() {
+    this.#delays.enable()
+    this.#collections.observe({ entryTypes: ['gc'] })
+  }
+
+  read(): Reading {
+    const { count, mean } = this.#delays
+    this.#delays.reset()
+    return { heap: Math.min(this.#live, inUse()), delay: count === 0 ? 0 : Math.max(0, mean / 1e6 - resolution) }
+  }
+
+  collect(): void {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as (options: object) => unknown
+    collect({ type: 'major', execution: 'async' })
+  }
+
+  close(): void {
+    this.#delays.disable()
+    this.#collections.disconnect()
+  }
+}
+
+interface Collection {
+  readonly detail: { readonly kind: number }
+}
+
+const major = constants.NODE_PERFORMANCE_GC_MAJOR
+
+function inUse(): number {
+  const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics()
+  return used / limit
+}
