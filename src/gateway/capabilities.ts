@@ -1,6 +1,5 @@
 /** What several servers can do together, as `initialize` says it (basic/lifecycle, "Capability Negotiation"; MUX-03). */
 import type { Server } from '../backends/backend.ts'
-import { hasTasks } from '../protocol/version.ts'
 
 type Capabilities = Readonly<Record<string, unknown>>
 
@@ -10,13 +9,14 @@ const anything: Capabilities = { tools: {}, prompts: {}, resources: { subscribe:
 /** Lists of the gateway's own change whatever the servers say: one that was away comes back. */
 const listed = ['tools', 'prompts', 'resources']
 
-/** `servers`: undefined for one that was never met. `version`: of the client. */
-export function capabilitiesOf(servers: readonly (Server | undefined)[], version: string): Capabilities {
-  const all = servers.map(server => server?.capabilities ?? anything).reduce(together, {})
+/** `servers`: what each can do; undefined for one that was never met. */
+export function capabilitiesOf(servers: readonly (Capabilities | undefined)[]): Capabilities {
+  const all = servers.map(server => server ?? anything).reduce(together, {})
   return Object.fromEntries(
-    Object.entries(all)
-      .filter(([name]) => name !== 'tasks' || hasTasks(version))
-      .map(([name, value]) => [name, listed.includes(name) ? together({ listChanged: true }, objectOf(value)) : value])
+    Object.entries(all).map(([name, value]) => [
+      name,
+      listed.includes(name) ? together({ listChanged: true }, objectOf(value)) : value
+    ])
   )
 }
 

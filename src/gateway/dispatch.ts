@@ -18,6 +18,7 @@ import { initialize } from './methods/initialize.ts'
 import type { Method } from './methods/method.ts'
 import { setLevel } from './methods/set-level.ts'
 import { subscribe, unsubscribe } from './methods/subscriptions.ts'
+import { listOwnTasks } from './methods/tasks.ts'
 import { unionMethod } from './methods/union-methods.ts'
 import { notified } from './notifications.ts'
 import { noted, noteOutcome } from './outcome.ts'
@@ -30,7 +31,8 @@ const methods: Readonly<Record<string, Method>> = {
   initialize: ({ request }) => single(errorMessage(new GatewayError('invalid', 'initialize stands alone'), request.id)),
   'logging/setLevel': setLevel,
   'resources/subscribe': subscribe,
-  'resources/unsubscribe': unsubscribe
+  'resources/unsubscribe': unsubscribe,
+  'tasks/list': listOwnTasks
 }
 
 export class Dispatch {

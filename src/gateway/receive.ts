@@ -92,7 +92,10 @@ function bystanders(request: Message, backend: Backend, live: Live, { inFlight, 
 const isOfTask = ({ request }: Running, task: string): boolean =>
   request.method === 'tasks/result' && stringParam(request, 'taskId') === task
 
-/** Whether a notification is for this session: logs by its level, updates of a shared backend by its subscriptions. */
+/**
+ * Whether a notification is for this session: logs by its level, updates of a shared backend by its subscriptions. Whose a
+ * task of a shared backend is cannot be told, so that its status is told to nobody: nobody may rely on it.
+ */
 export function isFor(message: Message, live: Live, backend: Backend): boolean {
   if (message.method === 'notifications/message') {
     const threshold = live.record.level ?? (backend.scope === 'shared' ? defaultLevel : undefined)
@@ -102,5 +105,5 @@ export function isFor(message: Message, live: Live, backend: Backend): boolean {
     const uri = stringParam(message, 'uri') ?? ''
     return live.record.subscriptions.some(subscribed => uri.startsWith(subscribed))
   }
-  return true
+  return !(message.method === 'notifications/tasks/status' && backend.scope === 'shared')
 }

@@ -5,6 +5,7 @@ import { type Message, stringParam } from '../protocol/message.ts'
 import { hasTasks } from '../protocol/version.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { ClientTasks } from './client-tasks.ts'
+import { withOwnElicitations } from './elicitation-ids.ts'
 import { parseHandle } from './task-handles.ts'
 import { forBackend, forClient, relatedTaskOf } from './task-ids.ts'
 
@@ -25,8 +26,11 @@ export interface TaskView {
 export function taskView(several: (live: Live) => boolean): TaskView {
   const clientTasks = new ClientTasks()
   return {
-    toClient: (message, live, backend, request) =>
-      several(live) && hasTasks(live.record.client.version) ? forClient(message, backend.name, request) : message,
+    toClient(message, live, backend, request) {
+      // Elicitation by URL came with the same revision.
+      if (!several(live) || !hasTasks(live.record.client.version)) return message
+      return withOwnElicitations(forClient(message, backend.name, request), backend.name)
+    },
     toBackend: (message, live, backend) => (several(live) ? forBackend(message, backend.name) : message),
     answerTo(answer, method, live, backend) {
       if (!several(live)) return answer

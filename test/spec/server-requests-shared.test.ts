@@ -284,3 +284,21 @@ for (const kind of ['http', 'sse', 'stdio'] as const) {
     await channel.events.message(({ params }) => params?.uri === 'x:whatever')
   })
 }
+
+t.test(
+  'R120, R126: whose a task is cannot be told: no list of them is declared, none is given, and no status is told',
+  async t => {
+    const server = serverOf({ tools: {}, tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } })
+    server.on('tasks/list', turn => turn.answer('{"tasks":[]}'))
+    server.on('tasks/get', turn => turn.answer('{"taskId":"1"}'))
+    const { url } = await open(t, server)
+    const client = await RawClient.open(url)
+    t.same(client.server.capabilities.tasks, { cancel: {}, requests: { tools: { call: {} } } })
+    t.match((await client.request('tasks/list')).json.error, { code: -32601 })
+    t.match((await client.request('tasks/get', { taskId: '1' })).json.result, { taskId: '1' }, 'by its id')
+    const channel = await client.get()
+    server.announce('notifications/tasks/status', { taskId: '1', status: 'working' })
+    t.same(await gotBy(server, [channel], 'notifications/tasks/status'), [[]])
+    channel.destroy()
+  }
+)

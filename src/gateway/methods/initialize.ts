@@ -8,7 +8,7 @@ import { withMember } from '../../protocol/edit.ts'
 import { errorMessage } from '../../protocol/make.ts'
 import { type Message, readMessage, stringParam, textOf, textParam } from '../../protocol/message.ts'
 import { ScanError, scan } from '../../protocol/scan.ts'
-import { firstModern, hasTasks, isModern } from '../../protocol/version.ts'
+import { firstModern, isModern } from '../../protocol/version.ts'
 import { bytes } from '../../protocol/write.ts'
 import { type Live, Sessions, sessionHash } from '../../sessions/lifecycle.ts'
 import type { Client, SessionId, SessionRecord } from '../../sessions/session.ts'
@@ -16,6 +16,7 @@ import { facts } from '../../telemetry/events.ts'
 import type { Context } from '../context.ts'
 import type { Incoming } from '../request.ts'
 import { newest, type Route } from '../route.ts'
+import { withTasksFor } from '../task-capabilities.ts'
 import { meet } from './meet.ts'
 
 export interface Initialized {
@@ -115,9 +116,9 @@ function resultOf(request: Message, server: Server, version: string, backend: Ba
   if (!isObjectAt(result, 'serverInfo')) {
     result = withMember(result, 'serverInfo', JSON.stringify({ name: backend.name, version: '0' }))
   }
-  const capabilities = capabilitiesFor(server, version)
-  if (capabilities !== undefined || !isObjectAt(result, 'capabilities')) {
-    result = withMember(result, 'capabilities', JSON.stringify(capabilities ?? {}))
+  const capabilities = withTasksFor(server.capabilities, version, backend)
+  if (capabilities !== server.capabilities || !isObjectAt(result, 'capabilities')) {
+    result = withMember(result, 'capabilities', JSON.stringify(capabilities))
   }
   return readMessage(Buffer.from(`{"jsonrpc":"2.0","id":${request.id},"result":${bytes(result)}}`), anyDepth)
 }
@@ -142,10 +143,3 @@ function messageLike(text: string): Message {
 
 const isObjectAt = ({ source, scanned }: Message, key: string): boolean =>
   textOf(source, scanned.top, key)?.startsWith('{') === true
-
-/** Undefined when they pass as they are: `tasks` is not told to clients whose revision has none. */
-function capabilitiesFor(server: Server, version: string): Record<string, unknown> | undefined {
-  if (hasTasks(version) || server.capabilities.tasks === undefined) return undefined
-  const { tasks: _, ...rest } = server.capabilities
-  return rest
-}

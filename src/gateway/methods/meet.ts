@@ -1,5 +1,4 @@
 /** `initialize` where several backends are one server: answered with what is known of them, without waiting for the slowest (MUX-06). */
-import type { Server } from '../../backends/backend.ts'
 import { GatewayError } from '../../errors.ts'
 import { makeResult } from '../../protocol/make.ts'
 import type { Message } from '../../protocol/message.ts'
@@ -7,6 +6,7 @@ import type { Live } from '../../sessions/lifecycle.ts'
 import { capabilitiesOf, instructionsOf } from '../capabilities.ts'
 import type { Context } from '../context.ts'
 import { self } from '../self.ts'
+import { withTasksFor } from '../task-capabilities.ts'
 import type { Member, Union } from '../union.ts'
 
 /** A backend that was given its time in vain is not waited for again so soon, milliseconds. */
@@ -21,15 +21,14 @@ export async function meet(request: Message, live: Live, union: Union, context: 
   const strangers = union.members.filter(({ backend }) => known.get(backend) === undefined)
   if (strangers.length > 0) await opened(strangers, live, union, context)
   const { version } = live.record.client
-  const servers = union.members.map(({ backend }) => ({ name: backend.name, server: known.get(backend) }))
+  const servers = union.members.map(({ backend }) => ({ backend, server: known.get(backend) }))
   return makeResult(request.id!, {
     protocolVersion: version,
     capabilities: capabilitiesOf(
-      servers.map(({ server }): Server | undefined => server),
-      version
+      servers.map(({ server, backend }) => server && withTasksFor(server.capabilities, version, backend))
     ),
     serverInfo: JSON.parse(self.info),
-    instructions: instructionsOf(servers)
+    instructions: instructionsOf(servers.map(({ backend, server }) => ({ name: backend.name, server })))
   })
 }
 

@@ -8,6 +8,7 @@ import { errorMessage } from '../../protocol/make.ts'
 import { type Message, stringParam } from '../../protocol/message.ts'
 import { parseHandle } from '../task-handles.ts'
 import { taskList } from '../task-list.ts'
+import type { Method } from './method.ts'
 import type { UnionCall, UnionMethod } from './union-call.ts'
 
 /** `tasks/get`, `tasks/result`, `tasks/cancel`. What is no handle of this route is refused before any backend hears of it. */
@@ -22,21 +23,27 @@ export const ofTask: UnionMethod = ({ request, union, note, run }) => {
   return run(backend, withParam(request, 'taskId', JSON.stringify(handle!.id)))
 }
 
-/** `tasks/list`. An upstream that several sessions share lists to nobody: its tasks are not the session's own. */
+/** `tasks/list` where one backend is served as it is. */
+export const listOwnTasks: Method = ({ request, backend, run }) =>
+  backend.scope === 'session' ? run(request) : single(errorMessage(noLists(), request.id))
+
+/** `tasks/list` of several. An upstream that several sessions share lists to nobody: its tasks are not the session's own. */
 export const listTasks: UnionMethod = call => {
   const { request, union, context, run } = call
-  if (union.members.length === 1) return run(union.members[0]!.backend, request)
   const backends = union.members
     .map(({ backend }) => backend)
     .filter(backend => backend.scope === 'session' && lists(context.known.get(backend)?.capabilities))
   if (backends.length === 0) {
-    return single(errorMessage(new GatewayError('method', 'no backend lists its tasks'), request.id))
+    return single(errorMessage(noLists(), request.id))
   }
+  if (union.members.length === 1) return run(backends[0]!, request)
   const ask = (name: string, upstream: Message): Promise<Message> =>
     within(call, backends.find(backend => backend.name === name)!, upstream)
   const options = { backends: backends.map(({ name }) => name), ask, skip: union.options.onError === 'skip' }
   return later(request.id!, async () => single(await taskList(request, options)))
 }
+
+const noLists = (): GatewayError => new GatewayError('method', 'no backend lists its tasks')
 
 const lists = (capabilities: Readonly<Record<string, unknown>> | undefined): boolean =>
   (capabilities?.tasks as { list?: unknown } | undefined)?.list !== undefined
