@@ -25,10 +25,8 @@ export interface Vitals {
   close(): void
 }
 
-const bounds = {
-  heap: { high: 0.85, full: 0.95 },
-  delay: { high: 500, full: 2_000 }
-} as const
+/** Per cent, and milliseconds. */
+const bounds = { heapHigh: 85, heapFull: 95, delayHigh: 500, delayFull: 2_000 }
 
 /** Milliseconds between two readings. */
 const everyMs = 250
@@ -63,7 +61,7 @@ export class Pressure {
     const heap = Math.min(...this.#readings.map(reading => reading.heap))
     const delay = Math.min(...this.#readings.map(reading => reading.delay))
     this.#set(levelOf(heap, delay), heap, delay)
-    if (heap < bounds.heap.high || ++this.#since < patience) return
+    if (100 * heap < bounds.heapHigh || ++this.#since < patience) return
     this.#since = 0
     this.#vitals.collect()
   }
@@ -84,8 +82,8 @@ export class Pressure {
 }
 
 function levelOf(heap: number, delay: number): Level {
-  if (heap >= bounds.heap.full || delay >= bounds.delay.full) return 'full'
-  return heap >= bounds.heap.high || delay >= bounds.delay.high ? 'high' : 'none'
+  if (100 * heap >= bounds.heapFull || delay >= bounds.delayFull) return 'full'
+  return 100 * heap >= bounds.heapHigh || delay >= bounds.delayHigh ? 'high' : 'none'
 }
 
 /** Milliseconds between two looks at the event loop: without delay Node tells this much. */
