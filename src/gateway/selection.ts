@@ -25,6 +25,8 @@ export interface Selection {
   own(shown: string): string | undefined
   /** In place of the backend's; undefined: the backend's. */
   description(own: string): string | undefined
+  /** Patterns and names of the config that fit none of these own names. */
+  unmatched(owns: readonly string[]): readonly string[]
 }
 
 /** Everything, as it is. */
@@ -32,7 +34,8 @@ export const everything: Selection = {
   allows: () => true,
   shown: own => own,
   own: shown => shown,
-  description: () => undefined
+  description: () => undefined,
+  unmatched: () => []
 }
 
 /** Of tools or prompts. `everything` itself when nothing is configured. */
@@ -86,6 +89,14 @@ class Chosen implements Selection {
 
   description(own: string): string | undefined {
     return this.#descriptions.get(own)
+  }
+
+  unmatched(owns: readonly string[]): readonly string[] {
+    const known = new Set(owns)
+    const names = [...this.#shown.keys(), ...this.#descriptions.keys()].filter(name => !known.has(name))
+    const patterns = [...(this.#allow ?? []), ...this.#deny].map(({ text }) => text)
+    const idle = patterns.filter(pattern => !known.has(pattern) && !owns.some(own => matches(pattern, own)))
+    return [...new Set([...idle, ...names])]
   }
 }
 

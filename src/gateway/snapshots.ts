@@ -1,11 +1,12 @@
 /** What follows from the lists of the members at one moment: names and merged lists, made once for all who have the same lists. */
-import { facts } from '../telemetry/events.ts'
 import type { List } from './list-fetch.ts'
-import type { Kind } from './list-items.ts'
+import type { Item, Kind } from './list-items.ts'
 import { type Merged, merge, type Shown } from './merge.ts'
 import { type Named, NameTable } from './names.ts'
+import type { Selection } from './selection.ts'
 import { isShowable } from './showable.ts'
-import type { UnionOptions } from './union.ts'
+import { Told } from './told.ts'
+import type { Member, UnionOptions } from './union.ts'
 
 /** By member; undefined where none was ever read. */
 export type Known = readonly (List | undefined)[]
@@ -16,6 +17,7 @@ const kept = 8
 export class Snapshots {
   readonly #options: UnionOptions
   readonly #kept = new Map<Kind, Snapshot[]>()
+  readonly #told = new Told()
 
   constructor(options: UnionOptions) {
     this.#options = options
@@ -25,7 +27,7 @@ export class Snapshots {
     const snapshots = this.#kept.get(kind) ?? []
     this.#kept.set(kind, snapshots)
     const at = snapshots.findIndex(snapshot => snapshot.isOf(lists))
-    const [snapshot] = at === -1 ? [new Snapshot(kind, [...lists], this.#options)] : snapshots.splice(at, 1)
+    const [snapshot] = at === -1 ? [new Snapshot(kind, [...lists], this.#options, this.#told)] : snapshots.splice(at, 1)
     snapshots.unshift(snapshot!)
     snapshots.length = Math.min(snapshots.length, kept)
     return snapshot!
@@ -36,15 +38,17 @@ export class Snapshot {
   readonly kind: Kind
   readonly lists: Known
   readonly #options: UnionOptions
+  readonly #told: Told
   #table: NameTable | undefined
   /** By who is missing. */
   readonly #merged = new Map<string, Promise<Merged>>()
   readonly #done = new Map<string, Merged>()
 
-  constructor(kind: Kind, lists: Known, options: UnionOptions) {
+  constructor(kind: Kind, lists: Known, options: UnionOptions, told: Told) {
     this.kind = kind
     this.lists = lists
     this.#options = options
+    this.#told = told
   }
 
   isOf(lists: Known): boolean {
@@ -89,16 +93,16 @@ export class Snapshot {
     const { members, naming, path } = this.#options
     const listed = members.map((member, i) => {
       const selection = this.kind.name === 'prompts' ? member.prompts : member.tools
-      const names = (this.lists[i]?.items ?? []).flatMap(({ id }) =>
-        selection.allows(id) ? [selection.shown(id)] : []
-      )
+      const items = this.lists[i]?.items ?? []
+      this.#unmatched(member, selection, items)
+      const names = items.flatMap(({ id }) => (selection.allows(id) ? [selection.shown(id)] : []))
       return { backend: member.backend.name, prefix: member.prefix, names }
     })
     const table = new NameTable(listed, naming)
     if (table.clashes.length > 0) {
       const text = `${table.clashes.length} names of ${this.kind.name} at ${path} are those of several backends`
-      const data = { clashes: table.clashes.slice(0, told) }
-      facts.notice.publish({ level: naming.mode === 'never' ? 'warn' : 'info', text, data })
+      const data = { clashes: table.clashes.slice(0, most) }
+      this.#told.tell({ level: naming.mode === 'never' ? 'warn' : 'info', text, data })
     }
     this.#leftOut(table.unshowable)
     return table
@@ -157,18 +161,27 @@ export class Snapshot {
     })
     if (twice !== undefined) {
       const text = `${this.kind.name} at ${this.#options.path}: several backends list ${twice}; the first of them has it`
-      facts.notice.publish({ level: 'warn', text })
+      this.#told.tell({ level: 'warn', text })
     }
     this.#leftOut(unshowable)
     return shown
   }
 
+  /** A pattern that fits nothing is mostly a mistake, and one in `deny` a dangerous one. */
+  #unmatched({ backend }: Member, selection: Selection, items: readonly Item[]): void {
+    if (items.length === 0) return
+    const patterns = selection.unmatched(items.map(({ id }) => id))
+    if (patterns.length === 0) return
+    const text = `${this.kind.name} of its config names what the backend does not list`
+    this.#told.tell({ level: 'warn', text, backend: backend.name, data: { patterns: patterns.slice(0, most) } })
+  }
+
   #leftOut(unshowable: readonly Named[]): void {
     if (unshowable.length === 0) return
     const text = `${unshowable.length} of ${this.kind.name} at ${this.#options.path} are left out: their names are empty or have control characters`
-    facts.notice.publish({ level: 'warn', text, data: { names: unshowable.slice(0, told) } })
+    this.#told.tell({ level: 'warn', text, data: { names: unshowable.slice(0, most) } })
   }
 }
 
-/** In one line of the log. */
-const told = 20
+/** Names in one line of the log. */
+const most = 20

@@ -124,3 +124,15 @@ t.test('resources are chosen by URI, whichever way it is written', async t => {
   t.equal(open.own('file:///docs/a'), 'file:///docs/a')
   t.equal(open.own('file:///secret/a'), undefined)
 })
+
+t.test('what of the config fits nothing that is listed is told', async t => {
+  const choice = {
+    allow: ['read_*', 'x*'],
+    deny: ['gone', 'read_b'],
+    rename: { read_a: 'r', old: 'o' },
+    describe: { old: 'O' }
+  }
+  t.same(selectNames(choice).unmatched(['read_a', 'read_b', 'other']), ['x*', 'gone', 'old'])
+  t.same(selectNames(choice).unmatched(['read_a', 'read_b', 'xy', 'gone', 'old']), [])
+  t.same(everything.unmatched(['a']), [])
+})

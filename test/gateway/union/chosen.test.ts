@@ -170,3 +170,22 @@ t.test('of two backends whose `uriPrefix` fits, the longer one says most', async
   t.equal(await read('docs://b/1'), 'b')
   t.equal(await read('docs://c/1'), 'a')
 })
+
+t.test('what of the config fits no tool, and a clash, is logged once however often lists are read', async t => {
+  const told = notices(t)
+  const { open } = await together(
+    t,
+    { a: { tools: ['x', 'both'] }, b: { tools: ['both'] } },
+    { route: { listTtl: '1ms' }, backends: { a: { tools: { deny: ['delete_*'] } } } }
+  )
+  const client = await open()
+  for (let n = 0; n < 3; n++) await client.request('tools/list')
+  const other = await open({ capabilities: { sampling: {} } })
+  await other.request('tools/list')
+  t.match(
+    told.filter(({ data }) => data?.patterns !== undefined),
+    [{ level: 'warn', backend: 'a', data: { patterns: ['delete_*'] } }]
+  )
+  t.equal(told.filter(({ data }) => data?.patterns !== undefined).length, 1)
+  t.equal(told.filter(({ data }) => data?.clashes !== undefined).length, 1)
+})
