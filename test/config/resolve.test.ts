@@ -50,3 +50,23 @@ t.test('routes that are written are the routes; a backend behind none gets a not
   t.match(config.routes, [{ path: '/x/y', backends: ['a'], protocol: { versions: ['2025-11-25'] } }])
   t.strictSame(notes(config), ['backend b is behind no route'])
 })
+
+t.test('what says something only where several backends are served gets a note elsewhere', async t => {
+  const config = configOf(`backends:
+  a: { kind: sse, url: "http://a/", prefix: x, uriPrefix: "x:", extensions: [com.example/], tools: {}, prompts: { deny: [] } }
+  b: { kind: sse, url: "http://b/", prefix: y, tools: { deny: [x] } }
+  c: { kind: sse, url: "http://c/", prefix: z }
+routes:
+  /a: { backends: [a], separator: ".", page: 5, onError: fail }
+  /b: { backends: [b], page: 5 }
+  /c: { backends: [c], prefix: always, listTtl: 1s }`)
+  const only = 'says something only where several backends are served'
+  t.strictSame(notes(config), [
+    `separator of route /a ${only}`,
+    `onError of route /a ${only}`,
+    `page of route /a ${only}`,
+    `prefix of backend a ${only}`,
+    `uriPrefix of backend a ${only}`,
+    `extensions of backend a ${only}`
+  ])
+})
