@@ -201,6 +201,7 @@ async function wire(
     reopened: (link, backend, users, told) => restore(link, backend, users, { post: outside, receive: received, told })
   })
   const probes = new Probes({
+    away: backend => lists.down(backend, cannotBeReached(backend)),
     back(backend) {
       gates.hint(backend)
       lists.invalidate(backend)
@@ -442,6 +443,9 @@ function listening(live: Live, on: boolean, links: Links, backends: Iterable<Bac
     if (live.record.links[backend.identity] !== undefined) links.get(live, backend).catch(() => {})
   }
 }
+
+const cannotBeReached = ({ name }: Backend): GatewayError =>
+  new GatewayError('backend_unavailable', `backend "${name}" cannot be reached`, { backend: name })
 
 /** Those whose coming and going changes what is served: a route of one backend has nothing without it. */
 const watched = (routes: Iterable<Route>): Set<Backend> =>

@@ -13,7 +13,9 @@ import { self } from './self.ts'
 const maxProbe = 10_000
 
 export interface ProbesOptions {
-  /** A backend that was down, or under suspicion, can be reached. Must not throw. */
+  /** A backend that went down, or is under suspicion, did not come back at once. Must not throw. */
+  readonly away: (backend: Backend) => void
+  /** It can be reached, after it went down or was under suspicion. Must not throw. */
   readonly back: (backend: Backend) => void
   readonly clock?: Clock
 }
@@ -23,6 +25,8 @@ interface Watched {
   readonly backoff: Backoff
   /** Down, or under suspicion: until an attempt, or anything else, reached it. */
   wanted: boolean
+  /** What one attempt has found already. */
+  away: boolean
   stopTimer: (() => void) | undefined
   attempt: AbortController | undefined
   /** It went down while an attempt was under way, which tells nothing then. */
@@ -62,6 +66,7 @@ export class Probes {
           () => this.#clock.random()
         ),
         wanted: false,
+        away: false,
         stopTimer: undefined,
         attempt: undefined,
         relapsed: false
@@ -133,13 +138,20 @@ export class Probes {
     stopTimer()
     watched.attempt = undefined
     if (!watched.wanted) return
-    if (reached && !watched.relapsed) this.#back(watched)
-    else this.#later(watched)
+    if (reached && !watched.relapsed) {
+      this.#back(watched)
+      return
+    }
+    this.#later(watched)
+    if (watched.away) return
+    watched.away = true
+    this.#options.away(backend)
   }
 
   #back(watched: Watched): void {
     const { backend } = watched
     watched.wanted = false
+    watched.away = false
     this.#rest(watched)
     facts.notice.publish({ level: 'debug', text: 'the backend can be reached again', backend: backend.name })
     this.#options.back(backend)

@@ -10,14 +10,19 @@ const scene = (t: Test) => {
   clock.chance = 0
   const backend = new FakeBackend()
   const back: string[] = []
-  const probes = new Probes({ clock, back: ({ name }) => void back.push(name) })
+  const away: string[] = []
+  const probes = new Probes({
+    clock,
+    away: ({ name }) => void away.push(name),
+    back: ({ name }) => void back.push(name)
+  })
   t.teardown(() => probes.close())
   const tell = (up: boolean, name = backend.name): void => facts.backend.publish({ backend: name, up })
-  return { clock, backend, back, probes, tell }
+  return { clock, backend, away, back, probes, tell }
 }
 
 t.test('a backend that is down is asked after 1 s, 2 s, 4 s, ... 30 s until it is there', async t => {
-  const { clock, backend, back, probes, tell } = scene(t)
+  const { clock, backend, away, back, probes, tell } = scene(t)
   probes.watch([backend])
   tell(false)
   tell(false)
@@ -30,6 +35,7 @@ t.test('a backend that is down is asked after 1 s, 2 s, 4 s, ... 30 s until it i
     t.equal(backend.openings.length, before + 1, `after ${wait} ms`)
     clock.advance(5_000)
     t.equal(backend.openings.length, before + 1, 'one attempt at a time')
+    t.same(away, wait === 1_000 ? [] : ['fake'], 'once, and not for a moment')
     backend.last.fail()
     await settled()
   }
@@ -67,7 +73,7 @@ t.test('that others reach it is as good', async t => {
 })
 
 t.test('a backend that is reached, and refuses, is not back', async t => {
-  const { clock, backend, back, probes, tell } = scene(t)
+  const { clock, backend, away, back, probes, tell } = scene(t)
   probes.watch([backend])
   tell(false)
   clock.advance(1_000)
@@ -80,10 +86,16 @@ t.test('a backend that is reached, and refuses, is not back', async t => {
   backend.last.succeed()
   await settled()
   t.same(back, [], 'it was lost meanwhile')
+  t.same(away, ['fake'])
   clock.advance(4_000)
   backend.last.succeed()
   await settled()
   t.same(back, ['fake'])
+  tell(false)
+  clock.advance(8_000)
+  backend.last.fail()
+  await settled()
+  t.same(away, ['fake', 'fake'], 'of a new absence it is told anew')
 })
 
 t.test('a backend under suspicion is asked too; who goes on failing is left alone for longer', async t => {

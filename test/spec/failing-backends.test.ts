@@ -184,4 +184,18 @@ t.test('a backend that is away is left out, looked for, and comes back though no
   t.same(namesIn(second), ['ta', 'tb', 'hangb'])
   t.equal(second.json.result._meta, undefined)
   t.equal(said(await client.call('ta')), 'a:ta {}')
+  await upstream.close()
+  t.match((await client.call('ta')).json, { error: { data: { reason: 'backend_unavailable', backend: 'a' } } })
+  t.match(await backend('a'), { state: 'down' })
+  let third: RawResponse | undefined
+  await until('it is left out', async () => {
+    third = await client.request('tools/list')
+    return namesIn(third).length === 2
+  })
+  t.match(third?.json.result, { tools: [{ name: 'tb' }, {}], _meta: { 'dev.causeway/unavailable': ['a'] } })
+  t.match(
+    (await client.call('ta')).json,
+    { error: { data: { reason: 'backend_unavailable' } } },
+    'its names stay taken'
+  )
 })
