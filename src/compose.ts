@@ -172,7 +172,10 @@ async function wire(
     }))
   )
   const inFlight = new InFlight()
-  const health = new Health(first.backends.values())
+  const health = new Health(first.backends.values(), name => {
+    const backend = generations.current.backends.get(name)
+    if (backend !== undefined) gates.hint(backend)
+  })
   const adaptAnswer: AskedOptions['adapt'] = (answer, method, link, live) => {
     const owned = own(answer, method, link, live)
     return method === 'sampling/createMessage' ? sampledForOlderServer(owned, link.server.version) : owned

@@ -13,7 +13,8 @@ export class Health {
   readonly #states = new Map<string, BackendHealth>()
   readonly #unsubscribe: () => void
 
-  constructor(backends: Iterable<Backend>) {
+  /** `cameUp`: one can be reached that could not, or of which nothing was known. */
+  constructor(backends: Iterable<Backend>, cameUp: (name: string) => void = () => {}) {
     for (const { name } of backends) this.#states.set(name, { name, state: 'unknown' })
     this.#unsubscribe = facts.backend.subscribe(({ backend, up, reason }) => {
       if (!this.#states.has(backend)) return
@@ -22,6 +23,7 @@ export class Health {
         state: up ? 'up' : 'down',
         ...(up || reason === undefined ? {} : { lastError: reason })
       })
+      if (up) cameUp(backend)
     })
   }
 

@@ -136,6 +136,25 @@ t.test('a backend that fails again and again is spared, and called again when it
   t.equal(servers.a!.heardOf('tools/call').length, 1)
 })
 
+t.test('a backend that was reached by anybody is called again at once (B13)', async t => {
+  const breaker = { failures: 2, pause: '10m', maxPause: '10m' }
+  const { gateway, servers, upstreams, backend } = await scene(t, { a: { breaker } })
+  const direct = gateway.url('/mcp/a')
+  const client = await RawClient.open(direct)
+  const { port } = upstreams.a!
+  await upstreams.a!.close()
+  const away = { error: { data: { reason: 'backend_unavailable' } } }
+  for (let i = 0; i < 2; i++) t.match((await client.call('ta')).json, away)
+  t.match((await client.call('ta')).json, { error: { data: { retryAfter: Number } } })
+  t.match(await backend('a'), { state: 'down', breaker: 'open' })
+  const again = await HttpUpstream.start(servers.a, { port })
+  t.teardown(() => again.close())
+  // Where backends are merged the gateway would find it by itself.
+  await RawClient.open(direct)
+  t.equal(said(await client.call('ta')), 'a:ta {}')
+  t.match(await backend('a'), { state: 'up', breaker: 'closed' })
+})
+
 t.test(
   'a backend of which nothing is asked but what it refuses is not spared; neither is one without a breaker',
   async t => {
