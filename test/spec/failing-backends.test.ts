@@ -21,7 +21,12 @@ interface Scene extends RunningGateway {
 }
 
 /** Backends `a` and `b` at `/mcp`, each with a tool of its own name, and `/mcp/a`, `/mcp/b`. */
-async function scene(t: Test, entries: Entries = {}, upstream: HttpUpstreamOptions = {}): Promise<Scene> {
+async function scene(
+  t: Test,
+  entries: Entries = {},
+  upstream: HttpUpstreamOptions = {},
+  routes?: Entries
+): Promise<Scene> {
   const servers: Record<string, Stocked> = {}
   const upstreams: Record<string, HttpUpstream> = {}
   const backends: Entries = {}
@@ -32,7 +37,7 @@ async function scene(t: Test, entries: Entries = {}, upstream: HttpUpstreamOptio
     t.teardown(() => upstreams[name]!.close())
     backends[name] = { kind: 'http', url: upstreams[name].url, ...entries[name] }
   }
-  const running = await startGateway(t, { backends })
+  const running = await startGateway(t, { backends, ...(routes && { routes }) })
   return {
     ...running,
     servers,
@@ -134,6 +139,23 @@ t.test('a backend that fails again and again is spared, and called again when it
   t.equal(said(await client.call('ta')), 'a:ta {}')
   t.match(await backend('a'), { breaker: 'closed' })
   t.equal(servers.a!.heardOf('tools/call').length, 1)
+})
+
+t.test('a backend that hangs in the handshake does not hang in that of every session (B12)', async t => {
+  const { servers, url } = await scene(
+    t,
+    {},
+    {},
+    { '/mcp': { backends: ['a', 'b'], initTimeout: '1s', listTimeout: '100ms' } }
+  )
+  servers.a!.on('initialize', () => {})
+  for (let i = 0; i < 20; i++) {
+    const began = performance.now()
+    const client = await RawClient.open(url)
+    if (i > 0) t.ok(performance.now() - began < 900, 'nobody waits for it again')
+    t.equal(said(await client.call('tb')), 'b:tb {}')
+  }
+  t.ok(servers.a!.heardOf('initialize').length <= 2, 'once for a session, once for a list')
 })
 
 t.test('a backend that was reached by anybody is called again at once (B13)', async t => {

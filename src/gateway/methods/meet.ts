@@ -9,7 +9,7 @@ import { self } from '../self.ts'
 import { withTasksFor } from '../task-capabilities.ts'
 import type { Member, Union } from '../union.ts'
 
-/** A backend that was given its time in vain is not waited for again so soon, milliseconds. */
+/** A backend that was given its time in vain is not asked again so soon (milliseconds): else each session hangs there. */
 const againMs = 30_000
 
 /**
@@ -35,27 +35,27 @@ export async function meet(request: Message, live: Live, union: Union, context: 
 async function opened(strangers: readonly Member[], live: Live, union: Union, context: Context): Promise<void> {
   const { links, known } = context
   const { initTimeoutMs, onError } = union.options
-  const openings = strangers.map(async ({ backend }) => {
+  const asked = strangers.filter(({ backend }) => onError === 'fail' || !known.late(backend, againMs))
+  const openings = asked.map(async ({ backend }) => {
     try {
       await links.get(live, backend)
     } catch (error) {
-      known.waited(backend)
+      if (!live.closed) known.waited(backend)
       if (onError === 'fail') throw error
     }
   })
-  const awaited = openings.filter((_opening, i) => onError === 'fail' || !known.late(strangers[i]!.backend, againMs))
   for (const opening of openings) opening.catch(() => {})
-  if (awaited.length === 0) return
+  if (openings.length === 0) return
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<'late'>(resolve => {
     timer = setTimeout(resolve, initTimeoutMs, 'late')
   })
   try {
-    if ((await Promise.race([late, Promise.all(awaited)])) !== 'late') return
+    if ((await Promise.race([late, Promise.all(openings)])) !== 'late') return
   } finally {
     clearTimeout(timer)
   }
-  const missing = strangers.filter(({ backend }) => known.get(backend) === undefined)
+  const missing = asked.filter(({ backend }) => known.get(backend) === undefined)
   for (const { backend } of missing) known.waited(backend)
   if (onError === 'skip' || missing.length === 0) return
   const { name } = missing[0]!.backend
