@@ -5,10 +5,36 @@ import { isError, type Message } from '../protocol/message.ts'
 import { type MessageSource, single } from './source.ts'
 
 /** The source that comes of `make`; when that rejects, one error for the request with this id. */
-export function later(id: string, make: () => Promise<MessageSource>): MessageSource {
-  const source = make().catch((error: unknown) => single(errorMessage(toGatewayError(error), id)))
-  return { next: async () => (await source).next() }
+export const later = (id: string, make: () => Promise<MessageSource>): Later => new Later(id, make)
+
+/** Until it is made it can be cancelled: then nothing comes of it, and what is made is cancelled before it began (R102). */
+export class Later implements MessageSource {
+  /** Resolves once there is something to ask for messages. Never rejects. */
+  readonly made: Promise<void>
+  readonly #source = Promise.withResolvers<MessageSource>()
+  #cancelled = false
+
+  constructor(id: string, make: () => Promise<MessageSource>) {
+    this.made = this.#make(id, make)
+  }
+
+  async next(): Promise<Message | undefined> {
+    return (await this.#source.promise).next()
+  }
+
+  cancel(): void {
+    this.#cancelled = true
+    this.#source.resolve(nothing)
+  }
+
+  async #make(id: string, make: () => Promise<MessageSource>): Promise<void> {
+    const source = await make().catch((error: unknown) => single(errorMessage(toGatewayError(error), id)))
+    if (this.#cancelled) source.cancel?.()
+    this.#source.resolve(source)
+  }
 }
+
+const nothing: MessageSource = { next: async () => undefined }
 
 /** The source, with `act` done before its result is told. When that rejects, the client gets the error instead. */
 export function acting(source: MessageSource, act: () => Promise<void>): MessageSource {

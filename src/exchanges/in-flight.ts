@@ -1,10 +1,23 @@
 /** The calls of each session that run now. Responses are matched by exchange, never through this; cancellation is. */
-import { sameId } from '../protocol/message.ts'
+import { type Message, sameId } from '../protocol/message.ts'
 import type { Live } from '../sessions/lifecycle.ts'
+import type { Later } from './acting.ts'
 import type { Running } from './running.ts'
+
+/** A call of a client, as far as it can be given up. */
+export interface Cancellable {
+  readonly request: Message
+  cancel(reason?: string): void
+}
+
+/** A call that is not at a backend yet: whose it is has still to be found. */
+interface Undecided extends Cancellable {
+  readonly live: Live
+}
 
 export class InFlight {
   readonly #calls = new Map<Live, Set<Running>>()
+  readonly #undecided = new Set<Undecided>()
   #size = 0
   #idle: PromiseWithResolvers<void> | undefined
 
@@ -26,12 +39,19 @@ export class InFlight {
     const calls = this.#calls.get(live)
     if (calls?.delete(running) !== true) return
     if (calls.size === 0) this.#calls.delete(live)
-    live.busy--
-    this.#size--
-    if (this.#size === 0) {
-      this.#idle?.resolve()
-      this.#idle = undefined
-    }
+    this.#left(live)
+  }
+
+  /** A call that begins later, until it does. */
+  awaiting(live: Live, request: Message, later: Later): void {
+    const one: Undecided = { live, request, cancel: () => later.cancel() }
+    this.#undecided.add(one)
+    live.busy++
+    this.#size++
+    void later.made.then(() => {
+      this.#undecided.delete(one)
+      this.#left(live)
+    })
   }
 
   /** Resolves once no call is in flight. */
@@ -42,14 +62,16 @@ export class InFlight {
   }
 
   /** The one call with this id (JSON text); undefined when there is none, or when several share it. */
-  find(live: Live, id: string): Running | undefined {
-    let found: Running | undefined
-    for (const running of this.#calls.get(live) ?? []) {
-      if (!sameId(running.request.id!, id)) continue
-      if (found !== undefined) return undefined
-      found = running
-    }
-    return found
+  find(live: Live, id: string): Cancellable | undefined {
+    const running = named(this.#calls.get(live) ?? [], id)
+    if (running.length > 1) return undefined
+    // What waits for a call of its own to be answered has the id of that call.
+    return running[0] ?? only(named(this.awaited(live), id))
+  }
+
+  /** Calls that are not at a backend yet. */
+  *awaited(live: Live): Iterable<Cancellable> {
+    for (const one of this.#undecided) if (one.live === live) yield one
   }
 
   /** Oldest first. */
@@ -67,4 +89,20 @@ export class InFlight {
     for (const running of this.all()) if (running.backend.name === backend) count++
     return count
   }
+
+  #left(live: Live): void {
+    live.busy--
+    this.#size--
+    if (this.#size > 0) return
+    this.#idle?.resolve()
+    this.#idle = undefined
+  }
 }
+
+function named(calls: Iterable<Cancellable>, id: string): Cancellable[] {
+  const found: Cancellable[] = []
+  for (const call of calls) if (sameId(call.request.id!, id)) found.push(call)
+  return found
+}
+
+const only = <T>(found: readonly T[]): T | undefined => (found.length === 1 ? found[0] : undefined)

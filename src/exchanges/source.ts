@@ -9,6 +9,8 @@ export interface MessageSource {
   readonly place?: Place | undefined
   /** The connection is to be closed now, while the exchange goes on (R18). One listener. */
   onCloseStream?(listener: () => void): void
+  /** The client does not want the answer any more: nothing but what was given before follows. */
+  cancel?(reason?: string): void
 }
 
 /** One message of the gateway's own. The promise must not reject. */

@@ -1,6 +1,7 @@
 /** The way of one HTTP request of the legacy era: session, version, batch rule, then a table of methods (decisions: "Order of checks"). */
 import type { Backend } from '../backends/backend.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
+import { Later } from '../exchanges/acting.ts'
 import { begin, type ResponseMode } from '../exchanges/run.ts'
 import { Running } from '../exchanges/running.ts'
 import { type MessageSource, merged, single } from '../exchanges/source.ts'
@@ -144,7 +145,9 @@ export class Dispatch {
     if (backend === undefined) {
       const run = (to: Backend, upstream: Message): Running =>
         new Running(live, to, context.tasks.toBackend(upstream, live, to), streamable, context.running)
-      return unionMethod(request.method!)({ request, live, union: union!, context, note: incoming.note, run })
+      const source = unionMethod(request.method!)({ request, live, union: union!, context, note: incoming.note, run })
+      if (source instanceof Later) context.inFlight.awaiting(live, request, source)
+      return source
     }
     const run = (upstream: Message): Running => new Running(live, backend, upstream, streamable, context.running)
     const method = Object.hasOwn(methods, request.method!) ? methods[request.method!] : undefined

@@ -9,6 +9,7 @@ import { withdraw } from './methods/subscriptions.ts'
 /** Calls are cancelled upstream, streams end, subscriptions of shared upstreams and upstream sessions are given back. Never rejects. */
 export async function ended(live: Live, reason: CloseReason, context: Context, log: StreamLog): Promise<void> {
   for (const running of context.inFlight.of(live)) running.cancel('the session is over')
+  for (const call of context.inFlight.awaited(live)) call.cancel()
   context.asked.forget(live)
   context.channels.close(live)
   // Whoever still writes would find the purged stream a loss.

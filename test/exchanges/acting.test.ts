@@ -23,6 +23,22 @@ t.test('later gives what comes of it, or one error', async t => {
   t.match(value((await fault.next())!), { id: 1, error: { code: -32603, message: 'internal error' } })
 })
 
+t.test('what is made later can be cancelled until it is: nothing comes of it, and it never begins (R102)', async t => {
+  const { promise, resolve } = Promise.withResolvers<MessageSource>()
+  const source = later('1', () => promise)
+  const waiting = source.next()
+  source.cancel()
+  t.equal(await waiting, undefined)
+  let cancelled = 0
+  resolve({
+    next: () => Promise.reject(new Error('it was asked')),
+    cancel: () => void cancelled++
+  })
+  await source.made
+  t.equal(cancelled, 1)
+  t.equal(await source.next(), undefined)
+})
+
 t.test('acting acts before a result is told, and not for an error', async t => {
   let acted = 0
   const act = async (): Promise<void> => void acted++

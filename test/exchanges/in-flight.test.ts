@@ -1,6 +1,8 @@
 import t from 'tap'
+import { later } from '../../src/exchanges/acting.ts'
 import { InFlight } from '../../src/exchanges/in-flight.ts'
 import type { Running } from '../../src/exchanges/running.ts'
+import { type MessageSource, single } from '../../src/exchanges/source.ts'
 import { makeRequest } from '../../src/protocol/make.ts'
 import type { Live } from '../../src/sessions/lifecycle.ts'
 import { liveOf } from '../helpers/live.ts'
@@ -33,6 +35,28 @@ t.test('an id that several calls share names none of them (decisions: "notificat
   t.equal(inFlight.find(live, '1'), undefined)
   inFlight.delete(first)
   t.equal(inFlight.find(live, '1'), second)
+})
+
+t.test('a call whose backend is still to be found is found by its id, until it is at its backend (CAN-01)', async t => {
+  const inFlight = new InFlight()
+  const live = liveOf()
+  const { promise, resolve } = Promise.withResolvers<MessageSource>()
+  const source = later('1', () => promise)
+  inFlight.awaiting(live, makeRequest('1', 'tools/call'), source)
+  t.equal(inFlight.find(liveOf(), '1'), undefined)
+  t.equal(inFlight.size, 1)
+  t.equal(live.busy, 1)
+  inFlight.find(live, '1')!.cancel()
+  t.equal(await source.next(), undefined)
+  const call = callOf(live, '1')
+  inFlight.add(call)
+  t.equal(inFlight.find(live, '1'), call, 'the call that came of it')
+  inFlight.delete(call)
+  resolve(single(undefined))
+  await inFlight.idle()
+  t.same([...inFlight.awaited(live)], [])
+  t.equal(inFlight.find(live, '1'), undefined)
+  t.equal(live.busy, 0)
 })
 
 t.test('calls keep their session busy and are counted; idle resolves when the last is over', async t => {
