@@ -109,10 +109,18 @@ t.test('a backend that takes the name of another one gets none of its calls (S13
   const naming: Naming = { mode: 'auto', separator: '__' }
   const clashing = { ...pair, c: ['b__c', 'c'] }
   const made = new NameTable(lists(clashing), naming).advertised('a', 'b__c')!
-  const table = new NameTable(lists({ ...clashing, bad: [made] }), naming)
   t.match(made, /_[0-9a-f]{10}$/)
-  t.equal(table.find(made), undefined)
-  t.match(table.find(table.advertised('a', 'b__c')!), { backend: 'a', name: 'b__c' })
+  for (const listed of [
+    { ...clashing, bad: [made] },
+    { bad: [made], ...clashing }
+  ]) {
+    const table = new NameTable(lists(listed), naming)
+    t.equal(table.find(made), undefined)
+    t.match(table.find(table.advertised('a', 'b__c')!), { backend: 'a', name: 'b__c' })
+    t.match(table.find(table.advertised('bad', made)!), { backend: 'bad', name: made })
+    t.ok(table.clashes.some(({ name }) => name === made))
+  }
+})
   t.match(table.find(table.advertised('bad', made)!), { backend: 'bad', name: made })
   t.ok(table.clashes.some(({ name }) => name === made))
 })
