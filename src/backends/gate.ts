@@ -45,9 +45,7 @@ export class Gate {
   constructor({ backend, limits, clock, restarts = false }: GateOptions) {
     this.backend = backend
     this.#limits = limits
-    this.#line = new Line(clock, () =>
-      this.#overloaded('queue_time', `${this.#limits.calls} are in flight, and none ended in time`)
-    )
+    this.#line = new Line(clock, () => this.late())
     this.#restarts = restarts
   }
 
@@ -89,6 +87,11 @@ export class Gate {
     this.#inFlight--
     this.#breaker?.leave(pass, typeof how === 'string' ? how : this.#failed(how) ? 'failed' : 'neutral')
     this.#admit()
+  }
+
+  /** What a call gets that waited for its place as long as it could. */
+  late(): GatewayError {
+    return this.#overloaded('queue_time', `${this.#limits.calls} are in flight, and none ended in time`)
   }
 
   /** The whole of it around one piece of work, whose GatewayErrors count. */

@@ -236,6 +236,10 @@ export class Running implements Asker, Call, MessageSource {
       this.#deadline?.start()
       return
     }
+    if (typeof this.#admission === 'object' && this.#admission.pass === undefined) {
+      this.fail(this.#gate.late())
+      return
+    }
     const { timeout, maxTime } = this.#context.limits(this.backend, this.request.method!)
     const text =
       what === 'timeout' ? `the backend was silent for ${timeout} ms` : `the call took longer than ${maxTime} ms`

@@ -464,6 +464,20 @@ t.test('a call waits for its place before anything is sent, and gives it back at
   t.equal(gates.of(backend).inFlight, 0)
 })
 
+t.test('a call whose time is over while it waits for its place was not sent, and says so', async t => {
+  const gates = new Gates()
+  const { backend, call, open } = scene(t, { gates, limits: () => ({ timeout: 20, maxTime: 3_000 }) })
+  gates.set(backend, { ...defaultLimits, calls: 1 })
+  const first = call()
+  const { link } = await open(first)
+  gates.of(backend).back()
+  t.match(await rest(first), [{ error: { data: { reason: 'timeout' } } }])
+  t.match(await rest(call()), [{ error: { data: { reason: 'overloaded', backend: 'fake' } } }])
+  t.equal(link.exchanges.length, 1)
+  t.equal(gates.state(backend).waiting, 0)
+  t.equal(gates.state(backend).rejected.queue_time, 1)
+})
+
 t.test('a call that asked the client has no place until it is answered, or over', async t => {
   const gates = new Gates()
   const { backend, call, open, asked, live } = scene(t, { gates })
