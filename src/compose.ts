@@ -29,8 +29,8 @@ import { ended } from './gateway/ended.ts'
 import { Health } from './gateway/health.ts'
 import { Known } from './gateway/known.ts'
 import { Limits } from './gateway/limits.ts'
+import { tellLevelLater } from './gateway/link-level.ts'
 import { Linked } from './gateway/linked.ts'
-import { listChanges } from './gateway/list-changed.ts'
 import { Lists } from './gateway/lists.ts'
 import { Posts } from './gateway/posts.ts'
 import { Probes } from './gateway/probes.ts'
@@ -41,6 +41,7 @@ import { routeOf } from './gateway/routes.ts'
 import { self, version } from './gateway/self.ts'
 import { taskView } from './gateway/task-view.ts'
 import { Turns } from './gateway/turns.ts'
+import { Unions } from './gateway/unions.ts'
 import { type Generation, generate, type Makers } from './generations/generation.ts'
 import { Outcomes } from './generations/outcomes.ts'
 import { Generations, type ReloadReport, servedAt } from './generations/reload.ts'
@@ -190,9 +191,10 @@ async function wire(
     const backend = [...links.of(live)].find(one => one.link === link)?.backend
     return backend === undefined ? answer : tasks.answerTo(answer, method, live, backend)
   }
+  const turns = new Turns()
   const outside = (live: Live, message: Message): void => void channels.post(live, message)
   const received: LinksOptions['receive'] = (message, link, backend, users) =>
-    receive(message, link, backend, users, { asked, inFlight, channels, tasks })
+    receive(message, link, backend, users, { asked, inFlight, channels, tasks, unions })
   const links = new Links({
     sessions,
     self,
@@ -200,8 +202,12 @@ async function wire(
     lost: (link, users) => {
       for (const live of users) asked.lost(live, link)
     },
-    opened: (link, backend) => lists.opened(link, backend),
-    reopened: (link, backend, users, told) => restore(link, backend, users, { post: outside, receive: received, told })
+    opened: (link, backend, users, restored) => {
+      lists.opened(link, backend)
+      if (!restored) tellLevelLater(link, backend, users, { turns, receive: received })
+    },
+    reopened: (link, backend, users, told) =>
+      restore(link, backend, users, { changed: (...of) => unions.reopened(...of), receive: received, told })
   })
   const probes = new Probes({
     away: backend => lists.down(backend, cannotBeReached(backend)),
@@ -211,16 +217,23 @@ async function wire(
     }
   })
   probes.watch(watched(first.routes.values()))
-  lists.use({ links, receive: received, changed: () => {}, failed: backend => probes.suspect(backend) })
-  const changes = (live: Live): Message[] => [...links.of(live)].flatMap(({ link }) => listChanges(link.server))
+  const unions: Unions = new Unions({
+    lists,
+    links,
+    routes: { find: generations.find, all: () => generations.current.routes.values() },
+    sessions,
+    receive: received,
+    post: outside,
+    failed: backend => probes.suspect(backend)
+  })
+  const changes = (live: Live): Message[] => unions.changes(live)
   const channels: Channels = new Channels(
     settings.follow(
       {
         log,
         asked,
         changes,
-        listening: (live: Live, on: boolean) =>
-          listening(live, on, links, servedAt(generations.find(live.record.route)))
+        listening: (live: Live, on: boolean) => listening(live, on, links, generations.find(live.record.route))
       },
       ({ streams: { retry } }) => ({ retryMs: retry })
     )
@@ -246,7 +259,8 @@ async function wire(
       const seen = tasks.toClient(message, live, backend, request)
       if (message.kind === 'response' && several(live)) linked.learn(message, live, backend)
       if (message.kind === 'response') return forOlderClient(seen, request.method!, live.record.client.version)
-      return isFor(message, live, backend) ? seen : undefined
+      unions.heard(message, backend)
+      return isFor(message, live, backend, unions.of(live)) ? seen : undefined
     },
     admit: (request, { live, streamable, backend }) =>
       tasks.refusal(request, live, backend) ??
@@ -264,7 +278,8 @@ async function wire(
       channels,
       posts,
       running,
-      turns: new Turns(),
+      turns,
+      receive: received,
       known,
       lists,
       linked,
@@ -390,6 +405,7 @@ async function wire(
     pressure.close()
     sessions.stop()
     await Promise.allSettled([...sessions.locals()].map(live => sessions.close(live, 'shutdown')))
+    unions.close()
     asked.close()
     await probes.close()
     await links.close()
@@ -438,12 +454,16 @@ async function wire(
   }
 }
 
-/** A link that another instance opened is opened here too when its session listens here. */
-function listening(live: Live, on: boolean, links: Links, backends: Iterable<Backend>): void {
+/**
+ * A link that another instance opened is opened here too when its session listens here, and where several backends are one
+ * server all of them: each may have something to say.
+ */
+function listening(live: Live, on: boolean, links: Links, route: Route | undefined): void {
   links.listen(live, on)
   if (!on) return
-  for (const backend of backends) {
-    if (live.record.links[backend.identity] !== undefined) links.get(live, backend).catch(() => {})
+  for (const backend of servedAt(route)) {
+    if (route?.union !== undefined || live.record.links[backend.identity] !== undefined)
+      links.get(live, backend).catch(() => {})
   }
 }
 

@@ -4,7 +4,7 @@ import type { Countdown } from '../exchanges/countdown.ts'
 import type { InFlight } from '../exchanges/in-flight.ts'
 import type { ResponseMode } from '../exchanges/run.ts'
 import type { RunningContext } from '../exchanges/running.ts'
-import type { Links } from '../links/links.ts'
+import type { Links, LinksOptions } from '../links/links.ts'
 import type { Live, Sessions } from '../sessions/lifecycle.ts'
 import type { Client } from '../sessions/session.ts'
 import type { Channels } from './channel.ts'
@@ -29,6 +29,8 @@ export interface Context {
   readonly lists: Lists
   /** What backends linked to, on routes with several. */
   readonly linked: Linked
+  /** What an upstream says outside of calls of clients. */
+  readonly receive: LinksOptions['receive']
   /** Whether the route of a session has several backends. */
   readonly several: (live: Live) => boolean
   readonly tasks: TaskView

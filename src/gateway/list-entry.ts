@@ -3,6 +3,10 @@ import type { GatewayError } from '../errors.ts'
 import type { List } from './list-fetch.ts'
 import type { Kind } from './list-items.ts'
 
+/** Milliseconds until a list that could not be read is asked for again: doubled each time. */
+const firstPause = 1_000
+const longestPause = 30_000
+
 /** One list of one backend for one audience. */
 export class Entry {
   readonly backend: Backend
@@ -23,6 +27,20 @@ export class Entry {
   constructor(backend: Backend, kind: Kind) {
     this.backend = backend
     this.kind = kind
+  }
+
+  read(list: List, revision: number, now: number): void {
+    this.list = list
+    this.failure = undefined
+    this.failures = 0
+    this.revision = revision
+    this.readAt = now
+  }
+
+  /** Not again before some time is over, longer with each failure. */
+  pause(now: number): void {
+    this.retryAt = now + Math.min(longestPause, firstPause * 2 ** this.failures) * (0.8 + Math.random() * 0.4)
+    this.failures = Math.min(this.failures + 1, 10)
   }
 }
 

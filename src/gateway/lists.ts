@@ -27,18 +27,14 @@ export interface ListsOptions {
 export interface ListsContext {
   readonly links: Pick<Links, 'ready' | 'get' | 'users'>
   readonly receive: (message: Message, link: Link, backend: Backend, users: ReadonlySet<Live>) => void
-  /** A list may be another one than before, for some audience. */
-  readonly changed: (backend: Backend, kind: Kind) => void
+  /** A list may be another one than before, for some audience. `said`: the backend says so itself. */
+  readonly changed: (backend: Backend, kind: Kind, said: boolean) => void
   /** A list could not be read. */
   readonly failed: (backend: Backend) => void
 }
 
 /** Audiences of one backend whose lists are kept; who comes after them takes the place of the one used least recently. */
 const maxAudiences = 500
-
-/** Milliseconds until a list that could not be read is asked for again: doubled each time. */
-const firstPause = 1_000
-const longestPause = 30_000
 
 export class Lists {
   readonly #options: ListsOptions
@@ -103,7 +99,7 @@ export class Lists {
       if (capability !== undefined && kind.capability !== capability) continue
       revisions[kind.name]++
       for (const entry of entries.values()) if (entry.kind === kind) entry.retryAt = 0
-      this.#context?.changed(backend, kind)
+      this.#context?.changed(backend, kind, true)
     }
   }
 
@@ -143,12 +139,8 @@ export class Lists {
     try {
       const list = await this.#list(entry, live)
       const { list: before, failure } = entry
-      entry.list = before?.hash === list.hash ? before : this.#same(entry, list)
-      entry.failure = undefined
-      entry.failures = 0
-      entry.revision = revision
-      entry.readAt = this.#now()
-      if (before !== entry.list || failure !== undefined) this.#context?.changed(backend, kind)
+      entry.read(before?.hash === list.hash ? before : this.#same(entry, list), revision, this.#now())
+      if (before !== entry.list || failure !== undefined) this.#context?.changed(backend, kind, false)
     } catch (error) {
       const failure = toGatewayError(error)
       // It was the session that ended, not the backend that failed: the next one tries.
@@ -161,13 +153,12 @@ export class Lists {
     const { backend, kind } = entry
     const told = entry.failure !== undefined
     entry.failure = failure
-    entry.retryAt = this.#now() + Math.min(longestPause, firstPause * 2 ** entry.failures) * (0.8 + Math.random() * 0.4)
-    entry.failures = Math.min(entry.failures + 1, 10)
+    entry.pause(this.#now())
     this.#context?.failed(backend)
     if (told) return
     const text = `${kind.method} of this backend is left out: ${failure.message}`
     facts.notice.publish({ level: 'warn', text, backend: backend.name })
-    this.#context?.changed(backend, kind)
+    this.#context?.changed(backend, kind, false)
   }
 
   async #list(entry: Entry, live: Live): Promise<List> {

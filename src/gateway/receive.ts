@@ -9,19 +9,23 @@ import { isRefusal, type Refusal, type Running, tooMany } from '../exchanges/run
 import { makeError } from '../protocol/make.ts'
 import { type Message, stringParam } from '../protocol/message.ts'
 import type { Live } from '../sessions/lifecycle.ts'
+import { subscriptionsAt } from '../sessions/subscribed.ts'
 import { facts } from '../telemetry/events.ts'
 import { admit, ofNobody } from './admit.ts'
 import type { Channels } from './channel.ts'
 import { defaultLevel, passes } from './levels.ts'
-import { kept } from './outgoing.ts'
+import { isListChanged, kept } from './outgoing.ts'
 import { relatedTaskOf } from './task-ids.ts'
 import type { TaskView } from './task-view.ts'
+import type { Union } from './union.ts'
+import type { Unions } from './unions.ts'
 
 export interface ReceiveContext {
   readonly asked: Asked
   readonly inFlight: InFlight
   readonly channels: Pick<Channels, 'isOpen' | 'post'>
   readonly tasks: Pick<TaskView, 'toClient' | 'refusal'>
+  readonly unions: Pick<Unions, 'of' | 'heard'>
 }
 
 export function receive(
@@ -40,9 +44,10 @@ export function receive(
     for (const live of users) context.asked.cancelled(context.tasks.toClient(message, live, backend), live, link)
     return
   }
+  context.unions.heard(message, backend)
   const data = kept(message)
   for (const live of users) {
-    if (!isFor(message, live, backend)) continue
+    if (!isFor(message, live, backend, context.unions.of(live))) continue
     const seen = context.tasks.toClient(message, live, backend)
     void context.channels.post(live, seen, seen === message ? data : undefined)
   }
@@ -93,17 +98,19 @@ const isOfTask = ({ request }: Running, task: string): boolean =>
   request.method === 'tasks/result' && stringParam(request, 'taskId') === task
 
 /**
- * Whether a notification is for this session: logs by its level, updates of a shared backend by its subscriptions. Whose a
- * task of a shared backend is cannot be told, so that its status is told to nobody: nobody may rely on it.
+ * Whether a notification is for this session: logs by its level, updates of a shared backend, or of one of several, by its
+ * subscriptions. That a list of one of several changed is told when it was merged with the others. Whose a task of a shared
+ * backend is cannot be told, so that its status is told to nobody: nobody may rely on it.
  */
-export function isFor(message: Message, live: Live, backend: Backend): boolean {
+export function isFor(message: Message, live: Live, backend: Backend, union?: Union): boolean {
   if (message.method === 'notifications/message') {
     const threshold = live.record.level ?? (backend.scope === 'shared' ? defaultLevel : undefined)
     return threshold === undefined || passes(stringParam(message, 'level') ?? '', threshold)
   }
-  if (message.method === 'notifications/resources/updated' && backend.scope === 'shared') {
+  if (union !== undefined && isListChanged(message)) return false
+  if (message.method === 'notifications/resources/updated' && (union !== undefined || backend.scope === 'shared')) {
     const uri = stringParam(message, 'uri') ?? ''
-    return live.record.subscriptions.some(subscribed => uri.startsWith(subscribed))
+    return subscriptionsAt(live.record, backend).some(subscribed => uri.startsWith(subscribed))
   }
   return !(message.method === 'notifications/tasks/status' && backend.scope === 'shared')
 }

@@ -6,11 +6,10 @@ import type { Live } from '../sessions/lifecycle.ts'
 import { subscriptionsAt } from '../sessions/subscribed.ts'
 import { facts } from '../telemetry/events.ts'
 import { lowestOf } from './levels.ts'
-import { listChanges } from './list-changed.ts'
 
 export interface RestoreContext {
-  /** For the channel of a session. */
-  readonly post: (live: Live, message: Message) => void
+  /** Its lists may be others than before. */
+  readonly changed: (link: Link, backend: Backend, users: ReadonlySet<Live>) => void
   /** What the upstream says meanwhile. */
   readonly receive: (message: Message, link: Link, backend: Backend, users: ReadonlySet<Live>) => void
   /** The sessions heard already that lists may have changed. */
@@ -34,8 +33,7 @@ export async function restore(
   }
   for (const uri of uris) requests.push(makeRequest('0', 'resources/subscribe', { uri }))
   await Promise.all(requests.map(request => settle(request, link, backend, users, context)))
-  if (context.told === true) return
-  for (const message of listChanges(link.server)) for (const live of users) context.post(live, message)
+  if (context.told !== true) context.changed(link, backend, users)
 }
 
 async function settle(

@@ -18,6 +18,8 @@ export class View {
   readonly #union: Union
   readonly #entries: Readonly<Record<Kind['name'], readonly Entry[]>>
   readonly #snapshots = new Map<Kind, Snapshot>()
+  /** Hash of the merged list that its sessions know. */
+  readonly given = new Map<Kind, string>()
 
   constructor(union: Union, live: Live) {
     this.#union = union
@@ -49,6 +51,16 @@ export class View {
   /** The same, over as soon as `enough` says so. */
   readUntil(kind: Kind, live: Live, enough: () => boolean): Promise<void> {
     return this.#read(kind, live, enough)
+  }
+
+  /** The same for the lists of some backends: what others take is not waited for. */
+  readOf(kind: Kind, live: Live, backends: ReadonlySet<Backend>): Promise<void> {
+    const { lists, options } = this.#union
+    const own = this.entries(kind).filter(({ backend }) => backends.has(backend))
+    const { listTtlMs, listTimeoutMs } = options
+    return this.#read(kind, live, () =>
+      own.every(entry => lists.reading(entry, live, listTtlMs, listTimeoutMs) === undefined)
+    )
   }
 
   /** The names and merged lists of what is known now. */

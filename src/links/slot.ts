@@ -15,8 +15,8 @@ export interface LinksOptions {
   readonly receive: (message: Message, link: Link, backend: Backend, users: ReadonlySet<Live>) => void
   /** The upstream lost its side of a link. */
   readonly lost: (link: Link, users: ReadonlySet<Live>) => void
-  /** A link was opened, by an opening or a reopening. Must not throw. */
-  readonly opened?: (link: Link, backend: Backend, users: ReadonlySet<Live>) => void
+  /** A link was opened, or a user joined an open one. `restored`: what was set before was set again. Must not throw. */
+  readonly opened?: (link: Link, backend: Backend, users: ReadonlySet<Live>, restored: boolean) => void
   /**
    * A link was opened again after that, or in the place of another backend's: what was set before is set again. Never
    * rejects. `told`: the users heard already that lists may have changed.
@@ -111,8 +111,8 @@ export class Slot {
     if (over !== undefined) throw this.#lostAtOnce(link, over)
     for (const message of early) receive(message, link, backend, users)
     if (users.size > 0 && !shared) await this.#remember(live, link)
-    if (users.size > 0 && lost !== undefined && state === undefined)
-      await reopened(link, backend, users, lost.told === true)
+    const restored = users.size > 0 && lost !== undefined && state === undefined
+    if (restored) await reopened(link, backend, users, lost.told === true)
     if (users.size === 0) {
       await link.close()
       throw sessionOver()
@@ -120,7 +120,7 @@ export class Slot {
     if (over !== undefined) throw this.#lostAtOnce(link, over)
     this.#lost = undefined
     this.#link = link
-    this.#options.opened?.(link, backend, users)
+    this.#options.opened?.(link, backend, users, restored)
     if (this.#listeners.size > 0) link.listen(true)
     return link
   }

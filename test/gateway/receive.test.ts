@@ -70,7 +70,8 @@ function scene(t: Test, scope: 'session' | 'shared' = 'session', several = false
             return true
           }
         },
-        tasks: taskView(() => several)
+        tasks: taskView(() => several),
+        unions: { of: () => undefined, heard: () => {} }
       })
   }
 }

@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { listChanges } from '../../src/gateway/list-changed.ts'
 import { restore } from '../../src/gateway/restore.ts'
 import { value } from '../../src/protocol/write.ts'
 import type { Live } from '../../src/sessions/lifecycle.ts'
@@ -29,7 +30,9 @@ function scene(t: Test, capabilities: Record<string, unknown>, shared = false): 
     notices,
     run: (...records) =>
       restore(link, backend, new Set(records.map(record => liveOf(record))), {
-        post: (live, message) => void posted.push([live, message.method!]),
+        changed(link, _backend, users) {
+          for (const { method } of listChanges(link.server)) for (const live of users) posted.push([live, method!])
+        },
         receive: message => void received.push(value(message)),
         patienceMs: 500
       })

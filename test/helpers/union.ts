@@ -97,9 +97,8 @@ export async function together(
     servers[name] = new Stocked(name, script)
     upstreams[name] = await HttpUpstream.start(servers[name], options.upstreams?.[name])
     t.teardown(() => upstreams[name]!.close())
-    backends[name] = { kind: 'http', url: upstreams[name].url }
+    backends[name] = { kind: 'http', url: upstreams[name].url, ...options.backends?.[name] }
   }
-  for (const [name, more] of Object.entries(options.backends ?? {})) Object.assign(backends[name] as object, more)
   const routes = { '/mcp': { backends: Object.keys(scripts), ...options.route } }
   const running = await startGateway(t, { backends, routes, ...options.file }, import.meta.dirname, options.parts)
   return { ...running, servers, upstreams, open: options => RawClient.open(running.url, options) }

@@ -6,7 +6,9 @@ import { kinds } from '../list-items.ts'
 import { byName } from './by-name.ts'
 import { readResource, subscribeAt, unsubscribeAt } from './by-uri.ts'
 import { complete } from './complete.ts'
+import { extension } from './extension.ts'
 import { listOf } from './lists.ts'
+import { setLevelOfAll } from './set-level-of-all.ts'
 import { listTasks, ofTask } from './tasks.ts'
 import type { UnionMethod } from './union-call.ts'
 
@@ -17,6 +19,7 @@ const methods: Readonly<Record<string, UnionMethod>> = {
   'tools/call': byName(kinds.tools),
   'prompts/list': listOf(kinds.prompts),
   'prompts/get': byName(kinds.prompts),
+  'logging/setLevel': setLevelOfAll,
   'resources/read': readResource,
   'resources/subscribe': subscribeAt,
   'resources/unsubscribe': unsubscribeAt,
@@ -29,7 +32,4 @@ const methods: Readonly<Record<string, UnionMethod>> = {
   'tasks/list': listTasks
 }
 
-export const unionMethod = (name: string): UnionMethod => (Object.hasOwn(methods, name) ? methods[name]! : unknown)
-
-const unknown: UnionMethod = ({ request }) =>
-  single(errorMessage(new GatewayError('method', `no backend has the method ${request.method}`), request.id))
+export const unionMethod = (name: string): UnionMethod => (Object.hasOwn(methods, name) ? methods[name]! : extension)

@@ -1,0 +1,55 @@
+/** Tells an upstream which log lines its sessions want (server/utilities/logging). */
+import type { Backend, Link } from '../backends/backend.ts'
+import { GatewayError } from '../errors.ts'
+import type { LinksOptions } from '../links/links.ts'
+import { makeRequest } from '../protocol/make.ts'
+import { isError } from '../protocol/message.ts'
+import type { Live } from '../sessions/lifecycle.ts'
+import { facts } from '../telemetry/events.ts'
+import { askUpstream } from './ask-upstream.ts'
+import { lowestOf } from './levels.ts'
+import type { Turns } from './turns.ts'
+
+export interface LevelContext {
+  readonly turns: Turns
+  readonly receive: LinksOptions['receive']
+}
+
+/** How long (ms) an upstream may take for it. */
+const patienceMs = 5_000
+
+/**
+ * The lowest level that the users want, for a link that was opened, or joined by one of them, after they said so. Nothing when
+ * none of them did, or the upstream does not log. Rejects with the GatewayError of an upstream that does not take it.
+ */
+export async function tellLevel(
+  link: Link,
+  backend: Backend,
+  users: ReadonlySet<Live>,
+  { turns, receive }: LevelContext
+): Promise<void> {
+  if (link.server.capabilities.logging === undefined) return
+  // What the upstream is told depends on the others, who may be changing theirs.
+  await turns.run(`${backend.identity} level`, async () => {
+    const levels = [...users].map(({ record }) => record.level)
+    if (levels.every(level => level === undefined)) return
+    const level = backend.scope === 'shared' ? lowestOf(levels) : levels.find(level => level !== undefined)
+    const response = await askUpstream(link, makeRequest('0', 'logging/setLevel', { level }), {
+      timeoutMs: patienceMs,
+      backend: backend.name,
+      receive: message => receive(message, link, backend, users)
+    })
+    if (!isError(response)) return
+    throw new GatewayError('backend_invalid', `backend "${backend.name}" refused the log level`, {
+      backend: backend.name
+    })
+  })
+}
+
+/** The same for whom nobody waits. Never rejects. */
+export function tellLevelLater(...of: Parameters<typeof tellLevel>): void {
+  if ([...of[2]].every(({ record }) => record.level === undefined)) return
+  tellLevel(...of).catch((error: unknown) => {
+    facts.notice.publish({ level: 'warn', text: 'the log level could not be set', backend: of[1].name, error })
+  })
+}
