@@ -193,6 +193,7 @@ export class Dispatch {
   /** One request without a session is over: so is its upstream session. */
   #finished<T>(live: Live, answer: T): T {
     if (live.ephemeral) {
+      live.closed = true
       this.#context.links.release(live).catch((error: unknown) => {
         facts.notice.publish({ level: 'warn', text: 'an upstream session was not closed', error })
       })

@@ -45,88 +45,93 @@ export interface Item {
 }
 
 export interface Page {
+  /** Without entries that are no objects, or have no name. */
   readonly items: readonly Item[]
-  /** Entries that are no objects, or have no name. */
-  readonly broken: number
   readonly size: number
   readonly nextCursor: string | undefined
 }
-
-/** Deeper than whatever the message was read with. */
-const anyDepth = 2_000
 
 /** Throws a GatewayError `backend_invalid` when the response has no such list. */
 export function pageOf(response: Message, kind: Kind, backend: string): Page {
   const { source, scanned } = response
   const i = scanned.top.keys.indexOf('result')
-  const start = scanned.top.spans[2 * i]!
-  const result = source[start] === 0x7b ? ownCopy(source.subarray(start, scanned.top.spans[2 * i + 1])) : empty
-  let list = -1
+  const result = ownCopy(source.subarray(scanned.top.spans[2 * i], scanned.top.spans[2 * i + 1]))
+  let items: Item[] | undefined
   let nextCursor: string | undefined
-  if (result.length > 0) {
-    members(result, 0, (key, from, to) => {
-      if (key === kind.key && result[from] === 0x5b) list = from
-      if (key === 'nextCursor' && result[from] === 0x22) nextCursor = decodeString(result, from, to)
-    })
+  let at = result[0] === 0x7b ? space(result, 1) : -1
+  while (at !== -1 && result[at] !== 0x7d) {
+    const end = string(result, at)
+    const key = decodeString(result, at, end)
+    const from = colon(result, end)
+    if (key === kind.key && result[from] === 0x5b) {
+      items = []
+      at = next(result, itemsAt(result, from, Buffer.from(kind.id), items))
+      continue
+    }
+    const to = value(result, from, 1, anyDepth)
+    if (key === 'nextCursor' && result[from] === 0x22) nextCursor = decodeString(result, from, to)
+    at = next(result, to)
   }
-  if (list === -1) {
+  if (items === undefined) {
     throw new GatewayError('backend_invalid', `backend "${backend}" answered ${kind.method} without a list`, {
       backend
     })
   }
-  const items: Item[] = []
-  let broken = 0
-  elements(result, list, (from, to) => {
-    const item = result[from] === 0x7b ? itemOf(result, from, to, kind.id) : undefined
-    if (item === undefined) broken++
-    else items.push(item)
-  })
-  return { items, broken, size: result.length, nextCursor }
+  return { items, size: result.length, nextCursor }
 }
 
-function itemOf(bytes: Buffer, start: number, end: number, idKey: string): Item | undefined {
-  let [id, idStart, idEnd, descriptionStart, descriptionEnd]: [string | undefined, number, number, number, number] = [
-    undefined,
-    -1,
-    -1,
-    -1,
-    -1
-  ]
-  members(bytes, start, (key, from, to) => {
-    if (key === idKey && bytes[from] === 0x22) {
-      id = decodeString(bytes, from, to)
+/** Returns where the array ends. */
+function itemsAt(bytes: Buffer, start: number, idKey: Buffer, items: Item[]): number {
+  let at = space(bytes, start + 1)
+  while (bytes[at] !== 0x5d) {
+    const item = bytes[at] === 0x7b ? itemOf(bytes, at, idKey) : undefined
+    if (item !== undefined) items.push(item)
+    at = next(bytes, item?.end ?? value(bytes, at, 1, anyDepth))
+  }
+  return at + 1
+}
+
+const anyDepth = Number.POSITIVE_INFINITY
+const description = Buffer.from('description')
+
+/** One pass over the members of the object at `start`; undefined for one without a name. Lists are long: no names are built. */
+function itemOf(bytes: Buffer, start: number, idKey: Buffer): Item | undefined {
+  let idStart = -1
+  let idEnd = -1
+  let descriptionStart = -1
+  let descriptionEnd = -1
+  let at = space(bytes, start + 1)
+  while (bytes[at] !== 0x7d) {
+    const key = string(bytes, at)
+    const from = colon(bytes, key)
+    const to = value(bytes, from, 1, anyDepth)
+    if (isKey(bytes, at, key, idKey)) {
       idStart = from
       idEnd = to
-    } else if (key === 'description') {
+    } else if (isKey(bytes, at, key, description)) {
       descriptionStart = from
       descriptionEnd = to
     }
-  })
-  if (id === undefined) return undefined
-  return { id, bytes, start, end, idStart, idEnd, descriptionStart, descriptionEnd }
+    at = next(bytes, to)
+  }
+  if (idStart === -1 || bytes[idStart] !== 0x22) return undefined
+  const id = decodeString(bytes, idStart, idEnd)
+  return { id, bytes, start, end: at + 1, idStart, idEnd, descriptionStart, descriptionEnd }
 }
 
-const empty = Buffer.alloc(0)
-
-/** Each member of the object at `start`: its name, and where its value stands. The text is known to be JSON. */
-export function members(bytes: Buffer, start: number, each: (key: string, from: number, to: number) => void): void {
-  let at = space(bytes, start + 1)
-  while (bytes[at] === 0x22) {
-    const end = string(bytes, at)
-    const from = colon(bytes, end)
-    const to = value(bytes, from, 1, anyDepth)
-    each(decodeString(bytes, at, end), from, to)
-    at = space(bytes, to)
-    if (bytes[at] === 0x2c) at = space(bytes, at + 1)
+/** Whether the member name with its quotes from `start` to `end` is that one, however it is escaped. */
+function isKey(bytes: Buffer, start: number, end: number, key: Buffer): boolean {
+  if (end - start - 2 === key.length) {
+    let i = 0
+    while (i < key.length && bytes[start + 1 + i] === key[i]) i++
+    if (i === key.length) return true
   }
+  for (let i = start + 1; i < end; i++) if (bytes[i] === 0x5c) return decodeString(bytes, start, end) === String(key)
+  return false
 }
 
-function elements(bytes: Buffer, start: number, each: (from: number, to: number) => void): void {
-  let at = space(bytes, start + 1)
-  while (bytes[at] !== 0x5d) {
-    const to = value(bytes, at, 1, anyDepth)
-    each(at, to)
-    at = space(bytes, to)
-    if (bytes[at] === 0x2c) at = space(bytes, at + 1)
-  }
+/** From the end of a value to the next one, or to what closes them. */
+function next(bytes: Buffer, end: number): number {
+  const at = space(bytes, end)
+  return bytes[at] === 0x2c ? space(bytes, at + 1) : at
 }

@@ -89,17 +89,19 @@ export class Lists {
       if (live.closed) return undefined
       this.#begin(entry, live)
     }
-    return now - entry.startedAt < patienceMs ? entry.fetching : undefined
+    // Who failed the last time is not waited for as long again.
+    const patience = entry.failures === 0 ? patienceMs : patienceMs / 10
+    return now - entry.startedAt < patience ? entry.fetching : undefined
   }
 
-  /** The backend says that its lists changed, or may say something else than before: they are read again when asked for. */
-  invalidate(backend: Backend, capability?: string): void {
+  /** The lists may say something else than before: they are read again when asked for. `said`: those of a capability, the backend says. */
+  invalidate(backend: Backend, said?: Kind['capability']): void {
     const { revisions, entries } = this.#shelf(backend)
     for (const kind of Object.values(kinds)) {
-      if (capability !== undefined && kind.capability !== capability) continue
+      if (said !== undefined && kind.capability !== said) continue
       revisions[kind.name]++
       for (const entry of entries.values()) if (entry.kind === kind) entry.retryAt = 0
-      this.#context?.changed(backend, kind, true)
+      this.#context?.changed(backend, kind, said !== undefined)
     }
   }
 

@@ -26,14 +26,12 @@ export function resolveName(union: Union, kind: Kind, name: string, live: Live):
 }
 
 async function slowly(union: Union, view: View, kind: Kind, name: string, live: Live): Promise<Target> {
-  const { onError } = union.options
-  await view.readUntil(kind, live, () => isDecided(union, view, kind, name, live))
+  const { onError, naming } = union.options
+  await view.readUntil(kind, live, () => isDecided(union, view, kind, name, view.awaited(kind, live)))
   const found = find(union, view, kind, name)
   const unread = view.unread(kind)
-  if (found !== undefined && (onError === 'skip' || unread.length === 0 || isDecided(union, view, kind, name, live))) {
-    return found
-  }
-  const its = unread.find(({ prefix }) => name.startsWith(`${prefix}${union.options.naming.separator}`))
+  if (found !== undefined && (onError === 'skip' || isDecided(union, view, kind, name, unread))) return found
+  const its = unread.find(({ prefix }) => name.startsWith(`${prefix}${naming.separator}`))
   const failure = onError === 'fail' || its !== undefined ? view.failure(kind, its) : undefined
   throw failure ?? new GatewayError('params', `unknown ${kind.name === 'prompts' ? 'prompt' : 'tool'}: ${short(name)}`)
 }
@@ -45,23 +43,16 @@ function find(union: Union, view: View, kind: Kind, name: string): Target | unde
   return own === undefined ? undefined : { member: member!, name: own }
 }
 
-/** Whether no list that is still to come can say otherwise. */
-function isDecided(union: Union, view: View, kind: Kind, name: string, live: Live): boolean {
+/** Whether the lists of the others, which are not known, cannot say otherwise. */
+function isDecided(union: Union, view: View, kind: Kind, name: string, others: readonly Member[]): boolean {
   const found: Named | undefined = view.snapshot(kind).table.find(name)
   if (found === undefined) return false
-  const { members, lists, options } = union
+  const { members, options } = union
   const { mode, separator } = options.naming
-  const awaited = members.filter((_member, i) => {
-    const entry = view.entries(kind)[i]!
-    return (
-      entry.list === undefined && lists.reading(entry, live, options.listTtlMs, options.listTimeoutMs) !== undefined
-    )
-  })
-  if (mode === 'never')
-    return awaited.every(member => members.indexOf(member) > members.indexOf(union.member(found.backend)!))
   const own = union.member(found.backend)!
+  if (mode === 'never') return others.every(member => members.indexOf(member) > members.indexOf(own))
   const full = name !== found.name && name.startsWith(own.prefix)
-  return awaited.length === 0 || (full && !awaited.some(({ prefix }) => name.startsWith(`${prefix}${separator}`)))
+  return others.length === 0 || (full && !others.some(({ prefix }) => name.startsWith(`${prefix}${separator}`)))
 }
 
 /** In messages. */

@@ -1,4 +1,5 @@
 /** What follows from the lists of the members at one moment: names and merged lists, made once for all who have the same lists. */
+import { setImmediate as otherWork } from 'node:timers/promises'
 import type { List } from './list-fetch.ts'
 import type { Item, Kind } from './list-items.ts'
 import { type Merged, merge, type Shown } from './merge.ts'
@@ -110,8 +111,14 @@ export class Snapshot {
 
   async #merge(missing: string): Promise<Merged> {
     const { members, page, generation } = this.#options
-    const shown = this.kind.id === 'name' ? this.#named(missing) : this.#byUri(missing)
-    await undefined
+    const named = this.kind.id === 'name'
+    if (named && this.#table === undefined) {
+      // Many names take a while: others have their turn before and after.
+      await otherWork()
+      this.#table ??= this.#name()
+      await otherWork()
+    }
+    const shown = named ? this.#named(missing) : this.#byUri(missing)
     return merge(shown, {
       kind: this.kind,
       page,

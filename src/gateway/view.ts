@@ -106,6 +106,16 @@ export class View {
     return this.#union.members.filter((_member, i) => this.entries(kind)[i]!.list === undefined)
   }
 
+  /** Those whose list was never read, and is being read. */
+  awaited(kind: Kind, live: Live): Member[] {
+    const { members, lists, options } = this.#union
+    return members.filter((_member, i) => {
+      const entry = this.entries(kind)[i]!
+      if (entry.list !== undefined) return false
+      return lists.reading(entry, live, options.listTtlMs, options.listTimeoutMs) !== undefined
+    })
+  }
+
   /** Why the list of a backend, of the first that has none when none is named, is missing. */
   failure(kind: Kind, of?: Member): GatewayError | undefined {
     for (const { list, failure, backend } of this.entries(kind)) {

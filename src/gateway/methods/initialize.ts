@@ -43,6 +43,7 @@ export async function initialize(request: Message, incoming: Incoming, context: 
       return { response: errorMessage(toGatewayError(error), request.id), session: undefined }
     } finally {
       // Not waited for: the client has nothing to do with the end of this upstream session.
+      live.closed = true
       context.links.release(live).catch((error: unknown) => {
         facts.notice.publish({ level: 'warn', text: 'an upstream session was not closed', error })
       })
