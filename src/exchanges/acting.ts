@@ -29,7 +29,11 @@ export class Later implements MessageSource {
 
   async #make(id: string, make: () => Promise<MessageSource>): Promise<void> {
     const source = await make().catch((error: unknown) => single(errorMessage(toGatewayError(error), id)))
-    if (this.#cancelled) source.cancel?.()
+    if (this.#cancelled && source.cancel !== undefined) {
+      source.cancel()
+      // Read to its end it is over for whoever counts calls, too.
+      await source.next()
+    }
     this.#source.resolve(source)
   }
 }
