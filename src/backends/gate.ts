@@ -3,7 +3,7 @@
  * (breaker). Calls that pass at once cost a few counters. What one backend makes wait costs the others nothing (B12).
  */
 import { GatewayError } from '../errors.ts'
-import type { Breaker } from './breaker.ts'
+import type { Breaker, Outcome } from './breaker.ts'
 import type { Clock } from './clock.ts'
 import { Line, type Waiting } from './line.ts'
 
@@ -40,6 +40,7 @@ export class Gate {
   #breaker: Breaker | undefined
   #inFlight = 0
   readonly #line: Line
+  #lastFailure: GatewayError | undefined
   readonly #rejected: Record<Rejection, number> = { queue_full: 0, queue_time: 0, breaker: 0 }
 
   constructor({ backend, limits, clock, restarts = false }: GateOptions) {
@@ -55,6 +56,11 @@ export class Gate {
 
   get waiting(): number {
     return this.#line.length
+  }
+
+  /** The last that counted as a failure of the backend. */
+  get lastFailure(): GatewayError | undefined {
+    return this.#lastFailure
   }
 
   /** Calls turned away since the start. */
@@ -85,7 +91,7 @@ export class Gate {
       return
     }
     this.#inFlight--
-    this.#breaker?.leave(pass, typeof how === 'string' ? how : this.#failed(how) ? 'failed' : 'neutral')
+    this.#breaker?.leave(pass, typeof how === 'string' ? how : this.#judge(how))
     this.#admit()
   }
 
@@ -140,6 +146,12 @@ export class Gate {
       // Closed: `refuse` leaves nobody in the line of a breaker that opens.
       this.#line.admit(this.#breaker?.enter() ?? 0)
     }
+  }
+
+  #judge(error: GatewayError): Outcome {
+    if (!this.#failed(error)) return 'neutral'
+    this.#lastFailure = error
+    return 'failed'
   }
 
   #failed({ code, data }: GatewayError): boolean {

@@ -16,6 +16,8 @@ export interface BackendLimits extends GateLimits {
 export interface GateState {
   readonly breaker: BreakerState | 'off'
   readonly waiting: number
+  /** Why the breaker is not closed. */
+  readonly lastError?: string
   readonly rejected: Readonly<Record<Rejection, number>>
 }
 
@@ -60,7 +62,9 @@ export class Gates {
     const { calls, results, breaker } = this.#of(backend)
     const rejected = { ...calls.rejected }
     for (const key of Object.keys(rejected) as Rejection[]) rejected[key] += results.rejected[key]
-    return { breaker: breaker?.state ?? 'off', waiting: calls.waiting, rejected }
+    const state = breaker?.state ?? 'off'
+    const why = state === 'open' || state === 'half-open' ? (calls.lastFailure ?? results.lastFailure) : undefined
+    return { breaker: state, waiting: calls.waiting, rejected, ...(why && { lastError: why.message }) }
   }
 
   /** The backend was reached in another way than by a call: an open breaker lets the next call try. */
@@ -84,7 +88,7 @@ export class Gates {
     return entry
   }
 
-  #breaker({ calls }: Entry, limits: BreakerLimits | undefined): Breaker | undefined {
+  #breaker({ calls, results }: Entry, limits: BreakerLimits | undefined): Breaker | undefined {
     const { backend } = calls
     return (
       limits &&
@@ -95,6 +99,7 @@ export class Gates {
             level: again ? 'debug' : 'warn',
             text: 'the backend fails: it is not called for a while',
             backend,
+            error: calls.lastFailure ?? results.lastFailure,
             data: { pauseMs: Math.round(pauseMs), failuresInRow: inRow }
           })
         },

@@ -20,7 +20,7 @@ export const backendStates = (
   { health, gates, inFlight }: Sources
 ): readonly BackendState[] =>
   Array.from(backends, backend => ({
-    ...health.of(backend.name),
     ...gates.state(backend),
+    ...health.of(backend.name),
     inflight: inFlight.at(backend.name)
   }))

@@ -201,7 +201,12 @@ t.test('an open breaker turns away whoever comes or waits, and tells when to com
     status: 200,
     data: { reason: 'backend_unavailable', backend: 'fake', retryAfter: 1 }
   })
-  t.same(gates.state(backend), { breaker: 'open', waiting: 0, rejected: { queue_full: 0, queue_time: 0, breaker: 2 } })
+  t.same(gates.state(backend), {
+    breaker: 'open',
+    waiting: 0,
+    rejected: { queue_full: 0, queue_time: 0, breaker: 2 },
+    lastError: 'text'
+  })
   clock.advance(1_000)
   const probe = gate.enter()
   t.match(refused(gate), { data: { retryAfter: 1 } }, 'one probe')
@@ -213,7 +218,7 @@ t.test('an open breaker turns away whoever comes or waits, and tells when to com
   t.equal(gates.state(backend).breaker, 'closed')
   t.type(gate.enter(), 'number')
   t.match(notices, [
-    { level: 'warn', backend: 'fake', data: { pauseMs: 1_000, failuresInRow: 5 } },
+    { level: 'warn', backend: 'fake', error: { code: 'backend_broke' }, data: { pauseMs: 1_000, failuresInRow: 5 } },
     { level: 'debug', backend: 'fake', data: { pauseMs: 2_000, failuresInRow: 6 } },
     { level: 'info', backend: 'fake' }
   ])
