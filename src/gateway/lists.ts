@@ -108,7 +108,10 @@ export class Lists {
   /** A link was opened: what could not be read before can be now, and what the backend can do may be something else. */
   opened(link: Link, backend: Backend): void {
     const changed = this.#options.known.seen(backend, link.server)
-    const waiting = [...this.#shelf(backend).entries.values()].some(({ failure }) => failure !== undefined)
+    // What is being read is read by this link, or was: not once more.
+    const waiting = [...this.#shelf(backend).entries.values()].some(
+      ({ failure, fetching }) => failure !== undefined && fetching === undefined
+    )
     if (changed || waiting) this.invalidate(backend)
   }
 

@@ -204,39 +204,48 @@ t.test('tasks/result, which may take days, holds no place of other calls', async
   result.then(({ destroy }) => destroy()).catch(() => {})
 })
 
-t.test('a backend that is away is left out, looked for, and comes back though nobody calls it (B1, B4)', async t => {
-  const [port] = (await freePorts(1)) as [number]
-  const { url, backend } = await scene(t, { a: { url: `http://127.0.0.1:${port}/mcp` } })
-  const client = await RawClient.open(url)
-  const first = await client.request('tools/list')
-  t.same(namesIn(first), ['tb', 'hangb'])
-  t.match(first.json.result, { _meta: { 'dev.causeway/unavailable': ['a'] } })
-  t.match(await backend('a'), { state: 'down', lastError: 'ECONNREFUSED' })
-  const late = new Stocked('a', { tools: ['ta'] })
-  const upstream = await HttpUpstream.start(late, { port })
-  t.teardown(() => upstream.close())
-  await until('it was found', async () => (await backend('a')).state === 'up', 10_000)
-  t.equal(late.heardOf('tools/call').length + late.heardOf('tools/list').length, 0, 'by nobody but the gateway')
-  t.match(JSON.parse(late.heardOf('initialize')[0]!.source.toString()), {
-    params: { clientInfo: { name: 'causeway' }, capabilities: {} }
-  })
-  await until('its session is over', () => upstream.sessions.size === 0)
-  const second = await client.request('tools/list')
-  t.same(namesIn(second), ['ta', 'tb', 'hangb'])
-  t.equal(second.json.result._meta, undefined)
-  t.equal(said(await client.call('ta')), 'a:ta {}')
-  await upstream.close()
-  t.match((await client.call('ta')).json, { error: { data: { reason: 'backend_unavailable', backend: 'a' } } })
-  t.match(await backend('a'), { state: 'down' })
-  let third: RawResponse | undefined
-  await until('it is left out', async () => {
-    third = await client.request('tools/list')
-    return namesIn(third).length === 2
-  })
-  t.match(third?.json.result, { tools: [{ name: 'tb' }, {}], _meta: { 'dev.causeway/unavailable': ['a'] } })
-  t.match(
-    (await client.call('ta')).json,
-    { error: { data: { reason: 'backend_unavailable' } } },
-    'its names stay taken'
-  )
-})
+t.test(
+  'a backend that is away is left out, looked for, and comes back though nobody calls it (B1, B4, MUX-06)',
+  async t => {
+    const [port] = (await freePorts(1)) as [number]
+    const { url, backend } = await scene(t, { a: { url: `http://127.0.0.1:${port}/mcp` } })
+    const client = await RawClient.open(url)
+    const first = await client.request('tools/list')
+    t.same(namesIn(first), ['tb', 'hangb'])
+    t.match(first.json.result, { _meta: { 'dev.causeway/unavailable': ['a'] } })
+    t.match(await backend('a'), { state: 'down', lastError: 'ECONNREFUSED' })
+    const { events: channel } = await client.get()
+    const told = (): number => channel.messages.filter(one => one.method === 'notifications/tools/list_changed').length
+    const late = new Stocked('a', { tools: ['ta'] })
+    const upstream = await HttpUpstream.start(late, { port })
+    t.teardown(() => upstream.close())
+    await until('its sessions hear of it', () => told() > 0, 10_000)
+    t.match(await backend('a'), { state: 'up', lastError: undefined })
+    t.match(JSON.parse(late.heardOf('initialize')[0]!.source.toString()), {
+      params: { clientInfo: { name: 'causeway' }, capabilities: {} }
+    })
+    t.equal(late.heardOf('initialize').length, 2, 'the gateway, then the session')
+    await until('what was opened to look is closed', () => upstream.sessions.size === 1)
+    const second = await client.request('tools/list')
+    t.same(namesIn(second), ['ta', 'tb', 'hangb'])
+    t.equal(second.json.result._meta, undefined)
+    t.equal(said(await client.call('ta')), 'a:ta {}')
+    t.equal(late.heardOf('tools/list').length, 1)
+    t.equal(told(), 1, 'once')
+    await upstream.close()
+    t.match((await client.call('ta')).json, { error: { data: { reason: 'backend_unavailable', backend: 'a' } } })
+    t.match(await backend('a'), { state: 'down' })
+    let third: RawResponse | undefined
+    await until('it is left out', async () => {
+      third = await client.request('tools/list')
+      return namesIn(third).length === 2
+    })
+    t.match(third?.json.result, { tools: [{ name: 'tb' }, {}], _meta: { 'dev.causeway/unavailable': ['a'] } })
+    await until('its sessions hear of that, too', () => told() === 2)
+    t.match(
+      (await client.call('ta')).json,
+      { error: { data: { reason: 'backend_unavailable' } } },
+      'its names stay taken'
+    )
+  }
+)
