@@ -185,8 +185,8 @@ async function wire(
   const asked = new Asked(
     settings.follow({ several, adapt: adaptAnswer }, ({ input }) => ({ timeoutMs: input.timeout }))
   )
-  const tasks = taskView(several)
   const linked = new Linked()
+  const tasks = taskView(several, linked)
   const own = (answer: Message, method: string, link: Link, live: Live): Message => {
     const backend = [...links.of(live)].find(one => one.link === link)?.backend
     return backend === undefined ? answer : tasks.answerTo(answer, method, live, backend)
@@ -257,7 +257,6 @@ async function wire(
     gates,
     adapt: (message, { request, live, backend }) => {
       const seen = tasks.toClient(message, live, backend, request)
-      if (message.kind === 'response' && several(live)) linked.learn(message, live, backend)
       if (message.kind === 'response') return forOlderClient(seen, request.method!, live.record.client.version)
       unions.heard(message, backend)
       return isFor(message, live, backend, unions.of(live)) ? seen : undefined

@@ -1,27 +1,30 @@
 /**
- * Resources that results of tools and prompts link to: they need not be listed anywhere (server/tools, "Resource Links"), so
- * that of several backends the one that gave the link is where a session reads it.
+ * Resources that backends speak of: links and embedded resources in results, parts of what was read, what was updated. They
+ * need not be listed anywhere (server/tools, "Resource Links"; server/resources, "Subscriptions"), so that of several backends
+ * the one that spoke of it last is where a session reads it.
  */
 import type { Backend } from '../backends/backend.ts'
 import { elements, find } from '../protocol/find.ts'
-import type { Message } from '../protocol/message.ts'
+import { type Message, stringParam } from '../protocol/message.ts'
 import { decodeString } from '../protocol/names.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 
-/** Links of one session that are remembered, the latest; and the longest of them, in bytes of JSON text. */
+/** URIs of one session that are remembered, the latest; and the longest of them, in bytes of JSON text. */
 const maxLinks = 100
 const maxLinkBytes = 1_024
 
+/** Larger contents (bytes) are not looked at for their parts: those that have many are lists of names. */
+const maxLookedAt = 262_144
+
 /** Most results have none: a search of the bytes is cheaper than a look at them. */
-const marked = Buffer.from('resource_link')
+const marked = Buffer.from('"resource')
 
 export class Linked {
   readonly #sessions = new WeakMap<Live, Map<string, Backend>>()
 
-  /** A response of one of several backends. */
-  learn(response: Message, live: Live, backend: Backend): void {
-    if (!response.source.includes(marked)) return
-    for (const uri of linksIn(response)) {
+  /** Something of one of several backends, for a session. `method`: of the request that a response answers. */
+  learn(message: Message, live: Live, backend: Backend, method: string | undefined): void {
+    for (const uri of urisIn(message, method)) {
       const links = this.#sessions.get(live) ?? new Map<string, Backend>()
       this.#sessions.set(live, links)
       links.delete(uri)
@@ -30,34 +33,51 @@ export class Linked {
     }
   }
 
-  /** Who gave the link last; undefined when nobody did. */
+  /** Who spoke of it last; undefined when nobody did. */
   of(uri: string, live: Live): Backend | undefined {
     return this.#sessions.get(live)?.get(uri)
   }
 }
 
-/** URIs of the blocks in the content of a tool's result, or of the messages of a prompt. */
-function* linksIn({ source, scanned: { top } }: Message): Iterable<string> {
+function* urisIn(message: Message, method: string | undefined): Iterable<string> {
+  if (message.kind === 'response') yield* ofResult(message, method)
+  else if (message.method === 'notifications/resources/updated') yield* short(stringParam(message, 'uri'))
+}
+
+/** Of the blocks in the content of a tool's result, or of the messages of a prompt; of what was read. */
+function* ofResult({ source, scanned: { top } }: Message, method: string | undefined): Iterable<string> {
   const i = top.keys.indexOf('result')
   if (i === -1) return
-  const result = top.spans[2 * i]!
-  const content = find(source, result, ['content'])
-  for (const { start } of (content && elements(source, content.start)) ?? []) yield* linkAt(source, start)
-  const messages = find(source, result, ['messages'])
-  for (const { start } of (messages && elements(source, messages.start)) ?? []) {
-    const block = find(source, start, ['content'])
-    if (block !== undefined) yield* linkAt(source, block.start)
+  const listed = (key: string): Iterable<number> => startsAt(source, top.spans[2 * i]!, key)
+  if (method === 'resources/read') {
+    if (source.length > maxLookedAt) return
+    for (const start of listed('contents')) yield* textAt(source, start, 'uri')
+  } else if (source.includes(marked)) {
+    for (const start of listed('content')) yield* ofBlock(source, start)
+    for (const start of listed('messages')) {
+      const block = find(source, start, ['content'])
+      if (block !== undefined) yield* ofBlock(source, block.start)
+    }
   }
 }
 
-function* linkAt(source: Buffer, block: number): Iterable<string> {
-  if (textAt(source, block, 'type') !== 'resource_link') return
-  const uri = textAt(source, block, 'uri')
-  if (uri !== undefined) yield uri
+function* startsAt(source: Buffer, object: number, key: string): Iterable<number> {
+  const list = find(source, object, [key])
+  for (const { start } of (list && elements(source, list.start)) ?? []) yield start
 }
 
-function textAt(source: Buffer, start: number, key: string): string | undefined {
-  const span = find(source, start, [key])
-  if (span === undefined || source[span.start] !== 0x22 || span.end - span.start > maxLinkBytes) return undefined
-  return decodeString(source, span.start, span.end)
+function* ofBlock(source: Buffer, block: number): Iterable<string> {
+  const [type] = textAt(source, block, 'type')
+  if (type === 'resource_link') yield* textAt(source, block, 'uri')
+  else if (type === 'resource') yield* textAt(source, block, 'resource', 'uri')
+}
+
+function* textAt(source: Buffer, start: number, ...path: string[]): Iterable<string> {
+  const span = find(source, start, path)
+  if (span === undefined || source[span.start] !== 0x22 || span.end - span.start > maxLinkBytes) return
+  yield decodeString(source, span.start, span.end)
+}
+
+function* short(uri: string | undefined): Iterable<string> {
+  if (uri !== undefined && uri.length <= maxLinkBytes) yield uri
 }

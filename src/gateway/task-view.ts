@@ -6,6 +6,7 @@ import { hasTasks } from '../protocol/version.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { ClientTasks } from './client-tasks.ts'
 import { withOwnElicitations } from './elicitation-ids.ts'
+import type { Linked } from './linked.ts'
 import { parseHandle } from './task-handles.ts'
 import { forBackend, forClient, relatedTaskOf } from './task-ids.ts'
 
@@ -23,12 +24,14 @@ export interface TaskView {
 }
 
 /** `several`: whether the route of a session has several backends. */
-export function taskView(several: (live: Live) => boolean): TaskView {
+export function taskView(several: (live: Live) => boolean, linked: Linked): TaskView {
   const clientTasks = new ClientTasks()
   return {
     toClient(message, live, backend, request) {
+      if (!several(live)) return message
+      linked.learn(message, live, backend, request?.method)
       // Elicitation by URL came with the same revision.
-      if (!several(live) || !hasTasks(live.record.client.version)) return message
+      if (!hasTasks(live.record.client.version)) return message
       return withOwnElicitations(forClient(message, backend.name, request), backend.name)
     },
     toBackend: (message, live, backend) => (several(live) ? forBackend(message, backend.name) : message),

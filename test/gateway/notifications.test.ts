@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { Running } from '../../src/exchanges/running.ts'
 import type { Context } from '../../src/gateway/context.ts'
+import { Linked } from '../../src/gateway/linked.ts'
 import { notified } from '../../src/gateway/notifications.ts'
 import { taskView } from '../../src/gateway/task-view.ts'
 import { Links } from '../../src/links/links.ts'
@@ -26,7 +27,7 @@ function scene(t: { teardown(handler: () => void): void }, several = false) {
     sessions: updates,
     links,
     several: () => several,
-    tasks: taskView(() => several),
+    tasks: taskView(() => several, new Linked()),
     asked: { progressed: (notice: Message) => void told.push(String(notice.method)) },
     channels: { operating: (of: unknown) => void ready.push(of) },
     inFlight: {

@@ -2,6 +2,7 @@ import t, { type Test } from 'tap'
 import { Asked } from '../../src/exchanges/asked.ts'
 import { InFlight } from '../../src/exchanges/in-flight.ts'
 import type { Running } from '../../src/exchanges/running.ts'
+import { Linked } from '../../src/gateway/linked.ts'
 import { isFor, receive } from '../../src/gateway/receive.ts'
 import { taskView } from '../../src/gateway/task-view.ts'
 import { value } from '../../src/protocol/write.ts'
@@ -70,7 +71,7 @@ function scene(t: Test, scope: 'session' | 'shared' = 'session', several = false
             return true
           }
         },
-        tasks: taskView(() => several),
+        tasks: taskView(() => several, new Linked()),
         unions: { of: () => undefined, heard: () => {} }
       })
   }

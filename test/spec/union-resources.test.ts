@@ -213,3 +213,18 @@ t.test('R91: a linked resource that nobody lists is read where the link came fro
   await client.request('prompts/get', { name: 'ask' })
   t.equal(await reader(client, 'w://other'), 'b')
 })
+
+t.test('what was read in parts, or updated below what was subscribed to, is read at the same backend', async t => {
+  const { client, b } = await scene(t, { a: { resources: ['x://1'] }, b: { tools: ['link'], resources: ['y://dir'] } })
+  b.on('resources/read', turn => turn.answer('{"contents":[{"uri":"w://part","text":"b"}]}'))
+  await client.request('resources/read', { uri: 'y://dir' })
+  t.equal(await reader(client, 'w://part'), 'b')
+  await client.request('resources/subscribe', { uri: 'y://dir' })
+  b.on('tools/call', turn => {
+    turn.notify('notifications/resources/updated', { uri: 'y://dir/new' })
+    turn.answer('{"content":[]}')
+  })
+  const { events } = await client.call('link')
+  await events.whole()
+  t.equal(await reader(client, 'y://dir/new'), 'b')
+})
