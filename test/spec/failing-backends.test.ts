@@ -1,4 +1,7 @@
 /** Backends that hang, fail, or are away, alone and behind one route with others: they cost the others nothing (B1, B12, B13). */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts'
 import { HttpUpstream, type HttpUpstreamOptions } from '../helpers/http-upstream.ts'
@@ -6,6 +9,7 @@ import { startLegacy } from '../helpers/legacy.ts'
 import { freePorts } from '../helpers/ports.ts'
 import { RawClient, type RawResponse } from '../helpers/raw-client.ts'
 import { failOnRejections } from '../helpers/rejections.ts'
+import { stdioUpstream } from '../helpers/stdio-upstream.ts'
 import { namesIn, Stocked, said } from '../helpers/union.ts'
 import { until } from '../helpers/until.ts'
 
@@ -20,7 +24,7 @@ interface Scene extends RunningGateway {
   metric(series: string): Promise<number | undefined>
 }
 
-/** Backends `a` and `b` at `/mcp`, each with a tool of its own name, and `/mcp/a`, `/mcp/b`. */
+/** Backends `a` and `b`, and further ones, at `/mcp`, each with a tool of its own name, and `/mcp/a`, `/mcp/b`. */
 async function scene(
   t: Test,
   entries: Entries = {},
@@ -35,8 +39,9 @@ async function scene(
     servers[name].on(`tools/call:hang${name}`, () => {})
     upstreams[name] = await HttpUpstream.start(servers[name], upstream)
     t.teardown(() => upstreams[name]!.close())
-    backends[name] = { kind: 'http', url: upstreams[name].url, ...entries[name] }
+    backends[name] = { kind: 'http', url: upstreams[name].url }
   }
+  for (const [name, entry] of Object.entries(entries)) backends[name] = { ...backends[name], ...entry }
   const running = await startGateway(t, { backends, ...(routes && { routes }) })
   return {
     ...running,
@@ -249,3 +254,23 @@ t.test(
     )
   }
 )
+
+t.test('a program that does not start is looked for as well, and its lists come back (BKD-03)', async t => {
+  const folder = await mkdtemp(join(tmpdir(), 'causeway-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  const flag = join(folder, 'flag')
+  const server = new Stocked('c', { tools: ['tc'] })
+  const { command, args, close } = await stdioUpstream(server)
+  t.teardown(close)
+  const code = `fs.existsSync(${JSON.stringify(flag)}) ? import(process.argv[1]) : process.exit(1)`
+  const { url, backend } = await scene(t, { c: { kind: 'stdio', command, args: ['-e', code, ...args] } })
+  const client = await RawClient.open(url)
+  const { events: channel } = await client.get()
+  t.same(namesIn(await client.request('tools/list')), ['ta', 'hanga', 'tb', 'hangb'])
+  t.match(await backend('c'), { state: 'down', breaker: 'closed' })
+  await writeFile(flag, '')
+  await channel.message(({ method }) => method === 'notifications/tools/list_changed', 20_000)
+  t.same(namesIn(await client.request('tools/list')), ['ta', 'hanga', 'tb', 'hangb', 'tc'])
+  t.equal(said(await client.call('tc')), 'c:tc {}')
+  t.match(await backend('c'), { state: 'up' })
+})
