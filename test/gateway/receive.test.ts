@@ -251,3 +251,12 @@ t.test('the upstream takes a request back', async t => {
   say({ method: 'notifications/cancelled', params: { requestId: 'up' } })
   t.equal(posted.length, 2)
 })
+
+t.test('R126: of several backends one gets no list of the tasks that the client runs', async t => {
+  for (const several of [true, false]) {
+    const { say, posted, link } = scene(t, 'session', several)
+    say({ id: 'up', method: 'tasks/list' })
+    t.match(link.sent, several ? [{ id: 'up', error: { code: -32601 } }] : [])
+    t.equal(posted.length, several ? 0 : 1)
+  }
+})

@@ -5,9 +5,11 @@ import { CallToolResultSchema, ElicitRequestSchema } from '@modelcontextprotocol
 import t, { type Test } from 'tap'
 import { value } from '../../src/protocol/write.ts'
 import { startGateway } from '../helpers/gateway.ts'
-import type { RawClient } from '../helpers/raw-client.ts'
+import { HttpUpstream } from '../helpers/http-upstream.ts'
+import { RawClient } from '../helpers/raw-client.ts'
+import { stdioUpstream } from '../helpers/stdio-upstream.ts'
 import { relatedTask, Tasks, taskCapabilities } from '../helpers/task-server.ts'
-import { together } from '../helpers/union.ts'
+import { Stocked, together } from '../helpers/union.ts'
 import { until } from '../helpers/until.ts'
 
 const script = { tools: ['job'], capabilities: taskCapabilities }
@@ -112,7 +114,7 @@ t.test('R121, R123: two tasks with one id ask at once, and each gets its own ans
   }
   for (const { events } of streams) await events.message(({ result }) => result !== undefined)
   for (const [i, { answers }] of [a, b].entries()) {
-    t.match(answers, [{ result: { content: { i }, _meta: { [relatedTask]: { taskId: '1' } } } }], 'its own id')
+    t.same(answers[0]!.result, { action: 'accept', content: { i }, _meta: { [relatedTask]: { taskId: '1' } } })
   }
 })
 
@@ -193,7 +195,7 @@ t.test('R121: what is no handle of the route is -32602, and no backend hears of 
   t.match((await ask(client, 'tasks/get', { taskId: 'a~2' })).error, { code: -32602, message: /a: no such/ })
 })
 
-t.test('R124: a notification about a task reaches its backend alone, with its own id', async t => {
+t.test('R124: what the client says about a task reaches its backend alone, with its own id', async t => {
   const { open, a, b } = await scene(t)
   const client = await open()
   await begin(client, 'a')
@@ -202,7 +204,14 @@ t.test('R124: a notification about a task reaches its backend alone, with its ow
   await client.post({ method: 'notifications/roots/list_changed' })
   await until('the other notification', () => a.server.heardOf('notifications/roots/list_changed').length > 0)
   await until('the notification', () => b.server.heardOf('notifications/x').length > 0)
-  t.match(value(b.server.heardOf('notifications/x')[0]!).params, { _meta: { [relatedTask]: { taskId: '1' } } })
+  const related = { _meta: { [relatedTask]: { taskId: '1' } } }
+  t.same(value(b.server.heardOf('notifications/x')[0]!).params, related)
+  await client.call('b_job', {}, { [relatedTask]: { taskId: ofB } })
+  t.same(
+    value(b.server.heardOf('tools/call').at(-1)!).params,
+    { name: 'job', arguments: {}, ...related },
+    'a request too'
+  )
   t.equal(a.server.heardOf('notifications/x').length, 0)
 })
 
@@ -336,4 +345,41 @@ t.test('R110i: elicitations by URL of two backends with one id are told apart', 
     })
   )
   t.equal(new Set(ids).size, 2)
+})
+
+t.test('R124: a question of a task that its backend takes back has the handle then too', async t => {
+  const { open, a } = await scene(t)
+  a.server.on('tasks/result', turn => {
+    const _meta = { [relatedTask]: { taskId: '1' } }
+    turn.raw(JSON.stringify({ jsonrpc: '2.0', id: 'q', method: 'elicitation/create', params: { message: '?', _meta } }))
+    turn.notify('notifications/cancelled', { requestId: 'q', _meta })
+  })
+  const client = await open({ capabilities: { elicitation: {} } })
+  const taskId = await begin(client, 'a')
+  const { events, destroy } = await client.request('tasks/result', { taskId })
+  const ask = await events.message(({ method }) => method === 'elicitation/create')
+  const cancelled = await events.message(({ method }) => method === 'notifications/cancelled')
+  t.same(cancelled.params, { requestId: ask.id, _meta: { [relatedTask]: { taskId } } })
+  destroy()
+})
+
+t.test('R120: tasks of a backend that sessions share are not listed beside those of the others', async t => {
+  const [own, shared] = ['own', 'shared'].map(name => new Tasks(new Stocked(name, script))) as [Tasks, Tasks]
+  const http = await HttpUpstream.start(own.server)
+  const stdio = await stdioUpstream(shared.server)
+  const { command, args } = stdio
+  const { url } = await startGateway(t, {
+    backends: { shared: { kind: 'stdio', command, args, scope: 'shared' }, own: { kind: 'http', url: http.url } },
+    routes: { '/mcp': { backends: ['shared', 'own'] } }
+  })
+  t.teardown(() => Promise.all([http.close(), stdio.close()]))
+  const client = await RawClient.open(url)
+  await begin(client, 'shared')
+  const taskId = await begin(client, 'own')
+  const { result } = await ask(client, 'tasks/list')
+  t.same(
+    result.tasks.map((task: { taskId: string }) => task.taskId),
+    [taskId]
+  )
+  t.equal(shared.server.heardOf('tasks/list').length, 0)
 })
