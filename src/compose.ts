@@ -213,7 +213,7 @@ async function wire(
     away: backend => lists.down(backend, cannotBeReached(backend)),
     back(backend) {
       gates.hint(backend)
-      lists.invalidate(backend)
+      void unions.back(backend)
     }
   })
   probes.watch(watched(first.routes.values()))
@@ -224,6 +224,7 @@ async function wire(
     sessions,
     receive: received,
     post: outside,
+    isListening: live => channels.isOpen(live),
     failed: backend => probes.suspect(backend)
   })
   const changes = (live: Live): Message[] => unions.changes(live)

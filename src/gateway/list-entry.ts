@@ -22,7 +22,9 @@ export class Entry {
   revision = -1
   readAt = 0
   failures = 0
+  /** When to try again, while the revision is that one. */
   retryAt = 0
+  paused = -1
 
   constructor(backend: Backend, kind: Kind) {
     this.backend = backend
@@ -37,8 +39,13 @@ export class Entry {
     this.readAt = now
   }
 
+  isPaused(now: number, revision: number): boolean {
+    return this.failure !== undefined && now < this.retryAt && this.paused === revision
+  }
+
   /** Not again before some time is over, longer with each failure. */
-  pause(now: number): void {
+  pause(now: number, revision: number): void {
+    this.paused = revision
     this.retryAt = now + Math.min(longestPause, firstPause * 2 ** this.failures) * (0.8 + Math.random() * 0.4)
     this.failures = Math.min(this.failures + 1, 10)
   }
@@ -47,6 +54,8 @@ export class Entry {
 /** The lists of one backend. */
 export class Shelf {
   readonly entries = new Map<string, Entry>()
+  /** Whether it could not be reached since a link of it was opened. */
+  away = false
   /** Counts what made the lists old. */
   readonly revisions: Record<Kind['name'], number> = { tools: 0, prompts: 0, resources: 0, templates: 0 }
 }

@@ -17,6 +17,8 @@ export interface NewsOptions {
   /** Those that are served now. */
   readonly routes: () => Iterable<Route>
   readonly sessions: Pick<Sessions, 'locals'>
+  /** Whether the session has an open link to the backend. */
+  readonly linked: (live: Live, backend: Backend) => boolean
   /** On the session's channel. */
   readonly post: (live: Live, message: Message) => void
   /** Milliseconds from what was heard to the first look, and between two notifications to a session. */
@@ -145,7 +147,8 @@ export class ListNews {
   }
 
   async #isOther(view: View, lives: Live[], kind: Kind, backends: ReadonlySet<Backend>): Promise<boolean> {
-    const reader = lives.find(live => !live.closed)
+    const open = lives.filter(live => !live.closed)
+    const reader = open.find(live => [...backends].every(backend => this.#options.linked(live, backend))) ?? open[0]
     if (reader === undefined) return false
     await view.readOf(kind, reader, backends)
     const { hash } = await view.merged(kind)

@@ -3,35 +3,29 @@
  * session that asks first. What was read last is kept when a reading fails, so that names stay what they were.
  */
 import type { Backend, Link } from '../backends/backend.ts'
-import type { Gates } from '../backends/gates.ts'
 import { type GatewayError, toGatewayError } from '../errors.ts'
-import type { Links } from '../links/links.ts'
-import type { Message } from '../protocol/message.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { facts } from '../telemetry/events.ts'
-import { askUpstream } from './ask-upstream.ts'
 import type { Known } from './known.ts'
 import { Entry, Shelf } from './list-entry.ts'
-import { emptyList, fetchList, type List } from './list-fetch.ts'
+import type { List } from './list-fetch.ts'
 import { type Kind, kinds } from './list-items.ts'
+import { type Reading, readList } from './list-read.ts'
 
-export interface ListsOptions {
-  readonly known: Known
-  readonly gates: Pick<Gates, 'of'>
-  /** How long (ms) a backend may take for one page. */
-  readonly timeoutMs: (backend: Backend, method: string) => number
+export interface ListsOptions extends Pick<Reading, 'known' | 'gates' | 'timeoutMs'> {
   readonly now?: () => number
 }
 
 /** What there is once the gateway is wired. */
-export interface ListsContext {
-  readonly links: Pick<Links, 'ready' | 'get' | 'users'>
-  readonly receive: (message: Message, link: Link, backend: Backend, users: ReadonlySet<Live>) => void
+export interface ListsContext extends Pick<Reading, 'links' | 'receive'> {
   /** A list may be another one than before, for some audience. `said`: the backend says so itself. */
   readonly changed: (backend: Backend, kind: Kind, said: boolean) => void
   /** A list could not be read. */
   readonly failed: (backend: Backend) => void
 }
+
+/** Failures that an open link disproves. */
+const unreached: ReadonlySet<string> = new Set(['backend_unavailable', 'backend_broke', 'timeout'])
 
 /** Audiences of one backend whose lists are kept; who comes after them takes the place of the one used least recently. */
 const maxAudiences = 500
@@ -72,7 +66,7 @@ export class Lists {
     return (
       entry.list !== undefined &&
       entry.failure === undefined &&
-      entry.revision === this.#shelf(entry.backend).revisions[entry.kind.name] &&
+      entry.revision === this.#revision(entry) &&
       this.#now() - entry.readAt < ttlMs
     )
   }
@@ -85,7 +79,7 @@ export class Lists {
     if (this.isFresh(entry, ttlMs)) return undefined
     const now = this.#now()
     if (entry.fetching === undefined) {
-      if (entry.failure !== undefined && now < entry.retryAt) return undefined
+      if (entry.isPaused(now, this.#revision(entry))) return undefined
       if (live.closed) return undefined
       this.#begin(entry, live)
     }
@@ -96,11 +90,10 @@ export class Lists {
 
   /** The lists may say something else than before: they are read again when asked for. `said`: those of a capability, the backend says. */
   invalidate(backend: Backend, said?: Kind['capability']): void {
-    const { revisions, entries } = this.#shelf(backend)
+    const { revisions } = this.#shelf(backend)
     for (const kind of Object.values(kinds)) {
       if (said !== undefined && kind.capability !== said) continue
       revisions[kind.name]++
-      for (const entry of entries.values()) if (entry.kind === kind) entry.retryAt = 0
       this.#context?.changed(backend, kind, said !== undefined)
     }
   }
@@ -108,10 +101,12 @@ export class Lists {
   /** A link was opened: what could not be read before can be now, and what the backend can do may be something else. */
   opened(link: Link, backend: Backend): void {
     const changed = this.#options.known.seen(backend, link.server)
+    const shelf = this.#shelf(backend)
     // What is being read is read by this link, or was: not once more.
-    const waiting = [...this.#shelf(backend).entries.values()].some(
-      ({ failure, fetching }) => failure !== undefined && fetching === undefined
-    )
+    const waiting =
+      shelf.away &&
+      [...shelf.entries.values()].some(({ failure, fetching }) => failure !== undefined && fetching === undefined)
+    shelf.away = false
     if (changed || waiting) this.invalidate(backend)
   }
 
@@ -120,6 +115,10 @@ export class Lists {
     for (const entry of this.#shelf(backend).entries.values()) {
       if (entry.fetching === undefined && entry.failure === undefined) this.#failed(entry, failure)
     }
+  }
+
+  #revision({ backend, kind }: Entry): number {
+    return this.#shelf(backend).revisions[kind.name]
   }
 
   #shelf(backend: Backend): Shelf {
@@ -140,9 +139,9 @@ export class Lists {
 
   async #read(entry: Entry, live: Live): Promise<void> {
     const { backend, kind } = entry
-    const revision = this.#shelf(backend).revisions[kind.name]
+    const revision = this.#revision(entry)
     try {
-      const list = await this.#list(entry, live)
+      const list = await readList(entry, live, { ...this.#options, ...this.#context! })
       const { list: before, failure } = entry
       entry.read(before?.hash === list.hash ? before : this.#same(entry, list), revision, this.#now())
       if (before !== entry.list || failure !== undefined) this.#context?.changed(backend, kind, false)
@@ -158,32 +157,13 @@ export class Lists {
     const { backend, kind } = entry
     const told = entry.failure !== undefined
     entry.failure = failure
-    entry.pause(this.#now())
+    entry.pause(this.#now(), this.#revision(entry))
+    if (unreached.has(failure.code)) this.#shelf(backend).away = true
     this.#context?.failed(backend)
     if (told) return
     const text = `${kind.method} of this backend is left out: ${failure.message}`
     facts.notice.publish({ level: 'warn', text, backend: backend.name })
     this.#context?.changed(backend, kind, false)
-  }
-
-  async #list(entry: Entry, live: Live): Promise<List> {
-    const { backend, kind } = entry
-    const { known, gates, timeoutMs } = this.#options
-    const { links, receive } = this.#context!
-    if (known.has(backend, kind.capability) === false) return emptyList
-    const timeout = timeoutMs(backend, kind.method)
-    const once = async (): Promise<List> => {
-      const link = links.ready(live, backend) ?? (await links.get(live, backend))
-      if (link.server.capabilities[kind.capability] === undefined) return emptyList
-      const hear = (message: Message): void => receive(message, link, backend, links.users(live, backend))
-      const options = { timeoutMs: timeout, backend: backend.name, receive: hear }
-      return fetchList(kind, backend.name, request => askUpstream(link, request, options))
-    }
-    return gates
-      .of(backend)
-      .run(() =>
-        once().catch((error: GatewayError) => (error.code === 'backend_session_lost' ? once() : Promise.reject(error)))
-      )
   }
 
   /** The same list that another audience has is kept once. */

@@ -12,7 +12,7 @@ import type { View } from './view.ts'
 
 /** Of several the first in the order of the config. `linked`: who gave a link to it. Rejects with -32002 for a URI of nobody. */
 export function resolveUri(union: Union, uri: string, live: Live, linked?: Backend): Member | Promise<Member> {
-  if (!isShowable(uri)) throw notFound(uri)
+  if (!isShowable(uri)) return Promise.reject(notFound(uri))
   const view = union.view(live)
   return firstOf(union, view, kinds.resources, uri) ?? slowly(union, view, uri, live, linked)
 }

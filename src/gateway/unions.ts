@@ -4,6 +4,7 @@ import type { Links, LinksOptions } from '../links/links.ts'
 import { makeNotification } from '../protocol/make.ts'
 import type { Message } from '../protocol/message.ts'
 import type { Live, Sessions } from '../sessions/lifecycle.ts'
+import { subscriptionsAt } from '../sessions/subscribed.ts'
 import { listChanges } from './list-changed.ts'
 import { capabilityOf, ListNews } from './list-news.ts'
 import type { Lists } from './lists.ts'
@@ -20,9 +21,14 @@ export interface UnionsOptions {
   readonly receive: LinksOptions['receive']
   /** Puts something on the session's channel. */
   readonly post: (live: Live, message: Message) => void
+  /** Whether the session's channel is open. */
+  readonly isListening: (live: Live) => boolean
   /** A list of the backend could not be read. */
   readonly failed: (backend: Backend) => void
 }
+
+/** Links opened at once for those who wait. */
+const atOnce = 32
 
 export class Unions {
   readonly #options: UnionsOptions
@@ -31,7 +37,12 @@ export class Unions {
   constructor(options: UnionsOptions) {
     this.#options = options
     const { lists, links, routes, sessions, receive, post, failed } = options
-    this.#news = new ListNews({ routes: () => routes.all(), sessions, post })
+    this.#news = new ListNews({
+      routes: () => routes.all(),
+      sessions,
+      linked: (live, backend) => links.ready(live, backend) !== undefined,
+      post
+    })
     lists.use({
       links,
       receive,
@@ -62,6 +73,24 @@ export class Unions {
     this.#options.lists.invalidate(backend)
     for (const message of listChanges(link.server)) {
       for (const live of users) if (this.of(live) === undefined) this.#options.post(live, message)
+    }
+  }
+
+  /**
+   * A backend that was away can be reached: its lists are read again. Sessions that wait for news of it, without a call that
+   * would open their link again, have it opened.
+   */
+  async back(backend: Backend): Promise<void> {
+    const { lists, links, sessions, isListening } = this.#options
+    lists.invalidate(backend)
+    const waiting = [...sessions.locals()].filter(
+      live =>
+        this.of(live)?.has(backend) === true &&
+        links.ready(live, backend) === undefined &&
+        (isListening(live) || subscriptionsAt(live.record, backend).length > 0)
+    )
+    for (let i = 0; i < waiting.length; i += atOnce) {
+      await Promise.allSettled(waiting.slice(i, i + atOnce).map(live => links.get(live, backend)))
     }
   }
 

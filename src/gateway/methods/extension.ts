@@ -24,6 +24,7 @@ export const extension: UnionMethod = ({ request, union, context, note, run }) =
 }
 
 function ownerOf(message: Message, { members }: Union, known: Known): Member | undefined {
+  if (members.length === 1) return members[0]
   const names = [message.method!, ...(message.scanned.meta?.keys ?? [])]
   const advertising = members.filter(({ backend }) => {
     const { extensions, experimental } = known.get(backend)?.capabilities ?? {}

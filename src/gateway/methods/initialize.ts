@@ -64,9 +64,10 @@ export async function initialize(request: Message, incoming: Incoming, context: 
 }
 
 async function answered(request: Message, live: Live, { backend, union }: Route, context: Context): Promise<Message> {
-  if (backend === undefined) return meet(request, live, union!, context)
-  const link = await context.links.get(live, backend)
-  return resultOf(request, link.server, live.record.client.version, backend)
+  const only = backend ?? (union!.members.length === 1 ? union!.members[0]!.backend : undefined)
+  if (only === undefined) return meet(request, live, union!, context)
+  const link = await context.links.get(live, only)
+  return resultOf(request, link.server, live.record.client.version, only)
 }
 
 function clientOf(request: Message, route: Route): Client {
