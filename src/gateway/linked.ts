@@ -13,7 +13,7 @@ import type { Live } from '../sessions/lifecycle.ts'
 const maxLinks = 100
 const maxLinkBytes = 1_024
 
-/** Larger contents (bytes) are not looked at for their parts: those that have many are lists of names. */
+/** Larger results (bytes) are not looked at: that would take too long, and those that speak of others are short. */
 const maxLookedAt = 262_144
 
 /** Most results have none: a search of the bytes is cheaper than a look at them. */
@@ -47,10 +47,9 @@ function* urisIn(message: Message, method: string | undefined): Iterable<string>
 /** Of the blocks in the content of a tool's result, or of the messages of a prompt; of what was read. */
 function* ofResult({ source, scanned: { top } }: Message, method: string | undefined): Iterable<string> {
   const i = top.keys.indexOf('result')
-  if (i === -1) return
+  if (i === -1 || source.length > maxLookedAt) return
   const listed = (key: string): Iterable<number> => startsAt(source, top.spans[2 * i]!, key)
   if (method === 'resources/read') {
-    if (source.length > maxLookedAt) return
     for (const start of listed('contents')) yield* textAt(source, start, 'uri')
   } else if (source.includes(marked)) {
     for (const start of listed('content')) yield* ofBlock(source, start)

@@ -58,10 +58,12 @@ t.test('a resource that is embedded, that is part of what was read, or that was 
   t.equal(linked.of('x://new', live), a)
 })
 
-t.test('large contents are not looked at, and notices without a URI say nothing', async t => {
+t.test('large results are not looked at, and notices without a URI say nothing', async t => {
   const linked = new Linked()
   const live = liveOf()
   linked.learn(result({ contents: [{ uri: 'x://1', text: 'x'.repeat(300_000) }] }), live, a, 'resources/read')
+  const text = { type: 'text', text: 'x'.repeat(300_000) }
+  linked.learn(result({ content: [link('x://1'), text] }), live, a, 'tools/call')
   for (const params of [undefined, { uri: `x://1${'l'.repeat(1_100)}` }]) {
     linked.learn(messageOf({ method: 'notifications/resources/updated', params }), live, a, undefined)
   }
