@@ -15,12 +15,18 @@ const maxSecret = 64 * 1024
 
 type Loaded = Extract<Parsed, { config: object }>
 
+/** Another file that the config names as `${file:...}`, by its absolute path. */
+export interface Named {
+  readonly file: string
+  /** Its bytes, or why it cannot be read. */
+  readonly content: Uint8Array | string
+}
+
 /** What a config was read from. */
 export interface Origin {
   /** Of the file itself. */
   readonly bytes: Uint8Array
-  /** The files that it names as `${file:...}`, as absolute paths; also those that cannot be read. */
-  readonly files: readonly string[]
+  readonly named: readonly Named[]
 }
 
 const fail = (file: string, message: string): never => {
@@ -36,6 +42,15 @@ const reasons: Readonly<Record<string, string>> = {
 export const reason = (error: unknown): string => {
   const { code = '', message } = error as NodeJS.ErrnoException
   return reasons[code] ?? message
+}
+
+/** Of a file: its bytes, or why it cannot be read. */
+const content = (file: string): Uint8Array | string => {
+  try {
+    return readFileSync(file)
+  } catch (error) {
+    return reason(error)
+  }
 }
 
 const utf8 = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -57,14 +72,15 @@ export const head = async (path: string): Promise<Buffer> => {
   }
 }
 
-/** `note` gets the path of every file that is asked for. */
-const valuesFor = (directory: string, env: NodeJS.ProcessEnv, note: (file: string) => void): Values => ({
+/** `note` gets every file that is asked for, as often as it is. */
+const valuesFor = (directory: string, env: NodeJS.ProcessEnv, note: (named: Named) => void): Values => ({
   env: name => env[name],
   file(path) {
+    const file = resolve(directory, path)
     try {
-      const file = resolve(directory, path)
-      note(file)
-      const bytes = readFileSync(file)
+      const bytes = content(file)
+      note({ file, content: bytes })
+      if (typeof bytes === 'string') throw new Error(bytes)
       if (bytes.length > maxSecret) throw new Error('it is larger than 64 KiB')
       return utf8(bytes).replace(/\r?\n$/, '') // editors end a file with a newline that nobody means
     } catch (error) {
@@ -81,16 +97,16 @@ export const load = async (
   env: NodeJS.ProcessEnv = process.env
 ): Promise<Loaded & { origin: Origin }> => {
   const bytes = await head(path).catch((error: unknown) => fail(path, `cannot be read: ${reason(error)}`))
-  const files: string[] = []
-  const loaded = parseFile(path, bytes, file => files.push(file), env)
-  return { ...loaded, origin: { bytes, files } }
+  const named: Named[] = []
+  const loaded = parseFile(path, bytes, one => named.push(one), env)
+  return { ...loaded, origin: { bytes, named } }
 }
 
-/** What a file says that has these bytes. Throws ConfigError. `note` gets the path of every other file that it names. */
+/** What a file says that has these bytes. Throws ConfigError. `note` gets every other file that it names. */
 export const parseFile = (
   path: string,
   bytes: Uint8Array,
-  note: (file: string) => void,
+  note: (named: Named) => void,
   env: NodeJS.ProcessEnv = process.env
 ): Loaded => {
   const directory = dirname(resolve(path))
