@@ -112,8 +112,8 @@ export async function createGateway(config: Config, parts: Parts = {}): Promise<
   const gates = new Gates()
   const lists = new Lists({ known, gates, timeoutMs: (backend, method) => limits.of(backend, method).timeout })
   const makers: Makers = {
-    async backend(given, whole) {
-      const backend = await createBackend(given, whole)
+    async backend(given, whole, again) {
+      const backend = await createBackend(given, whole, again)
       limits.set(backend, given)
       gates.set(backend, gateLimitsOf(given))
       return backend
@@ -480,7 +480,7 @@ function opened(live: Live): void {
   facts.session.publish({ route, session: sessionHash(live), version: client.version, event: 'opened' })
 }
 
-function createBackend(backend: BackendConfig, { server }: Config): Promise<Backend> | Backend {
+function createBackend(backend: BackendConfig, { server }: Config, fresh: boolean): Promise<Backend> | Backend {
   const limits = { upstream: server.limits.upstream, depth: server.limits.depth }
   switch (backend.kind) {
     case 'http':
@@ -490,6 +490,7 @@ function createBackend(backend: BackendConfig, { server }: Config): Promise<Back
     case 'stdio':
       return createStdioBackend({ ...backend, limits, info: self.info })
     case 'module':
-      return backend.worker ? createWorkerBackend({ ...backend, limits }) : createModuleBackend({ ...backend, limits })
+      if (backend.worker) return createWorkerBackend({ ...backend, limits })
+      return createModuleBackend({ ...backend, limits, fresh })
   }
 }

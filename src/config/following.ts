@@ -17,8 +17,6 @@ export interface Look {
 
 export interface FollowingOptions<L extends Look> {
   readonly folder: string
-  /** Folders in it too. Default false. */
-  readonly recursive?: boolean
   /** Cheaper than a look: when it is what it was, no look is needed. Never rejects. */
   readonly signature: () => Promise<string>
   /** Whether an event of this file deserves a look even so. */
@@ -86,7 +84,7 @@ export class Following<L extends Look> {
 
   /** Again when the folder is another one under the same name. */
   async #watchFolder(): Promise<void> {
-    const { folder, recursive = false } = this.#options
+    const { folder } = this.#options
     const found = await stat(folder).then(
       ({ dev, ino }) => `${dev} ${ino}`,
       () => ''
@@ -97,7 +95,7 @@ export class Following<L extends Look> {
     this.#folder = found
     if (found === '') return
     try {
-      const watcher = watch(folder, { persistent: false, recursive }, (_event, name) => void this.#heard(name))
+      const watcher = watch(folder, { persistent: false }, (_event, name) => void this.#heard(name))
       watcher.on('error', () => {
         watcher.close()
         if (this.#watcher === watcher) this.#watcher = undefined

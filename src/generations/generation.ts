@@ -13,8 +13,8 @@ export interface Generation {
 
 /** Who knows what a config stands for. */
 export interface Makers {
-  /** Rejects when it cannot be made at all (a module that does not load). */
-  backend(config: BackendConfig, whole: Config): Promise<Backend> | Backend
+  /** Rejects when it cannot be made at all (a module that does not load). `again`: something runs already. */
+  backend(config: BackendConfig, whole: Config, again: boolean): Promise<Backend> | Backend
   /** The same backend is treated differently from now on. */
   tune(backend: Backend, before: BackendConfig, after: BackendConfig): void
   /** `backends`: all of the generation. */
@@ -41,7 +41,7 @@ export async function generate(
     for (const given of config.backends) {
       const { name } = given
       const kept = keptBackends.has(name) ? from.backends.get(name) : undefined
-      const backend = kept ?? (await makers.backend(given, config))
+      const backend = kept ?? (await makers.backend(given, config, from !== nothing))
       if (kept === undefined) made.push(backend)
       backends.set(name, backend)
     }

@@ -28,12 +28,12 @@ export type Report = (what: string, problem: string, refused: boolean) => void
 
 /** The handlers of one backend as one server. Of two things with one name the earlier handler's is served. */
 export class Catalog {
-  readonly #handlers: readonly Handler[]
+  #handlers: readonly Handler[] = []
   readonly #report: Report
   /** Definition to what was made of it: a change of one makes the others not anew. */
   readonly #made = new WeakMap<object, object | 'refused'>()
   readonly #listener: Listener
-  readonly #unsubscribe: readonly (() => void)[]
+  #unsubscribe: readonly (() => void)[] = []
   readonly #changedKinds = new Set<ListKind>()
   #tools: ReadonlyMap<string, Tool> | undefined
   #resources: ReadonlyMap<string, Resource> | undefined
@@ -42,12 +42,19 @@ export class Catalog {
 
   /** `changed` is told once for each kind, however much of it changed at once. */
   constructor(handlers: readonly Handler[], report: Report, listener: Listener) {
-    this.#handlers = handlers
     this.#report = report
-    for (const { duplicates } of handlers) for (const name of duplicates) report(`"${name}"`, 'it is there twice', true)
     this.#listener = listener
-    const own = { ...listener, changed: (kind: ListKind) => this.#changed(kind) }
-    this.#unsubscribe = handlers.map(handler => handler.listen(own))
+    this.#serve(handlers)
+  }
+
+  /** Serves others from now on. `changed` is told of the kinds whose lists show something else. */
+  replace(handlers: readonly Handler[]): void {
+    const before = this.#shown()
+    this.close()
+    this.#serve(handlers)
+    this.#tools = this.#prompts = this.#resources = this.#templates = undefined
+    const after = this.#shown()
+    for (const kind of ['tools', 'resources', 'prompts'] as const) if (before[kind] !== after[kind]) this.#changed(kind)
   }
 
   get definitions(): readonly HandlerDefinition[] {
@@ -98,6 +105,23 @@ export class Catalog {
 
   close(): void {
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
+  }
+
+  #serve(handlers: readonly Handler[]): void {
+    this.#handlers = handlers
+    for (const { duplicates } of handlers) {
+      for (const name of duplicates) this.#report(`"${name}"`, 'it is there twice', true)
+    }
+    const own = { ...this.#listener, changed: (kind: ListKind) => this.#changed(kind) }
+    this.#unsubscribe = handlers.map(handler => handler.listen(own))
+  }
+
+  /** What lists show, as text. */
+  #shown(): Readonly<Record<ListKind, string>> {
+    const { tools, resources, templates, prompts } = this
+    const listed = (...all: ReadonlyMap<string, Served<unknown>>[]): string =>
+      JSON.stringify(all.map(each => [...each.values()].map(({ listed }) => listed)))
+    return { tools: listed(tools), resources: listed(resources, templates), prompts: listed(prompts) }
   }
 
   #changed(kind: ListKind): void {

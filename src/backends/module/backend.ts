@@ -1,14 +1,14 @@
 import { GatewayError } from '../../errors.ts'
-import { Catalog } from '../../handlers/catalog.ts'
+import { Catalog, type Report } from '../../handlers/catalog.ts'
 import type { HandlerDefinition } from '../../handlers/definition.ts'
-import { discover } from '../../handlers/discover.ts'
 import { Handler } from '../../handlers/handler.ts'
 import { makeNotification } from '../../protocol/make.ts'
 import type { Message } from '../../protocol/message.ts'
 import { facts } from '../../telemetry/events.ts'
 import type { Backend, OpenOptions } from '../backend.ts'
 import { Health } from '../health.ts'
-import { inScope } from '../scope.ts'
+import { followFiles } from './files.ts'
+import { HandlersAt } from './handlers.ts'
 import { identityOf } from './identity.ts'
 import { ModuleLink } from './link.ts'
 import type { Marker } from './marker.ts'
@@ -24,6 +24,10 @@ export interface ModuleOptions {
   readonly handlers?: readonly Handler[]
   /** Refuse to start when anything cannot be served; otherwise it is reported and left out. */
   readonly strict?: boolean
+  /** Load the files at `path` again when they change. Default false. */
+  readonly watch?: boolean
+  /** The files may have changed since this process loaded them for another backend. Default false. */
+  readonly fresh?: boolean
   /** Bytes that one answer may have; 32 MiB unless told otherwise. */
   readonly limits?: { readonly upstream: number }
   /** Of the thread that this is in, when it is watched. */
@@ -46,24 +50,10 @@ export async function createModuleBackend(options: ModuleOptions): Promise<Modul
   const fail = (text: string, cause?: unknown): never => {
     throw new GatewayError('backend_unavailable', text, { backend: name, cause })
   }
-  const scope = {
-    fault(error: unknown) {
-      facts.notice.publish({ level: 'error', text: 'a module left an error that nobody caught', backend: name, error })
-    }
-  }
-  const found = path === undefined ? { handlers: [], problems: [] } : await inScope(scope, () => discover(path, name))
-  for (const { file, error } of found.problems) {
-    const reason = error instanceof Error ? error.message : String(error)
-    if (strict || found.handlers.length === 0) fail(`${file} cannot be loaded: ${reason}`, error)
-    facts.notice.publish({
-      level: 'error',
-      text: `${file} cannot be loaded and is left out: ${reason}`,
-      backend: name,
-      error
-    })
-  }
+  const found = new HandlersAt(options)
   const own = new Handler({ name })
-  const handlers = [own, ...(options.handlers ?? []), ...found.handlers]
+  const served = (at: readonly Handler[]): Handler[] => [own, ...(options.handlers ?? []), ...at]
+  const handlers = served(await found.load(options.fresh === true))
   const warned = new Set<string>()
   const warn = (what: string, problem: string): void => {
     const text = `${what}: ${problem}`
@@ -91,34 +81,43 @@ export async function createModuleBackend(options: ModuleOptions): Promise<Modul
     updated,
     broadcast: (method, params) => tell(makeNotification(method, params))
   })
-  const { tools, resources, templates, prompts } = catalog
+  tellServed(name, catalog)
   starting = false
-  const definitions = catalog.definitions.slice(1)
-  facts.notice.publish({
-    level: 'info',
-    text: `${tools.size} tools, ${resources.size} resources, ${templates.size} resource templates, ${prompts.size} prompts`,
-    backend: name,
-    data: {
-      tools: [...tools.keys()],
-      resources: [...resources.keys(), ...templates.keys()],
-      prompts: [...prompts.keys()]
-    }
-  })
+  let definitions = catalog.definitions.slice(1)
   const shared: Shared = {
     name,
     catalog,
-    logging: first(definitions, 'logging') ?? 'warning',
-    pageSize: first(definitions, 'pageSize') ?? defaultPageSize,
+    get logging() {
+      return first(definitions, 'logging') ?? 'warning'
+    },
+    get pageSize() {
+      return first(definitions, 'pageSize') ?? defaultPageSize
+    },
+    get complete() {
+      return first(definitions, 'complete')
+    },
     maxBytes: options.limits?.upstream ?? defaultMaxBytes,
     tasks: new Map(),
     stuck: new Stuck(name),
     marker: options.marker,
-    complete: first(definitions, 'complete'),
     updated,
     broadcast: tell,
     warn
   }
-  const info = definitions[0] ?? own.definition
+  const reload = async (): Promise<void> => {
+    const reloaded = await found.reload()
+    if (reloaded === undefined) return
+    const next = served(reloaded)
+    const refused = strict ? firstRefused(next) : undefined
+    if (refused !== undefined) {
+      warn(refused, 'what was served before goes on')
+      return
+    }
+    catalog.replace(next)
+    definitions = catalog.definitions.slice(1)
+    tellServed(name, catalog)
+  }
+  const following = options.watch === true && path !== undefined ? await followFiles(path, reload) : undefined
   return {
     name,
     identity: identityOf(path ?? name),
@@ -127,7 +126,7 @@ export async function createModuleBackend(options: ModuleOptions): Promise<Modul
     async open(options: OpenOptions) {
       const link = new ModuleLink(
         shared,
-        serverOf(shared, info, options.client.version, options.principal),
+        serverOf(shared, definitions[0] ?? own.definition, options.client.version, options.principal),
         options,
         closed => links.delete(closed)
       )
@@ -137,6 +136,7 @@ export async function createModuleBackend(options: ModuleOptions): Promise<Modul
     },
     tune() {},
     async close() {
+      following?.close()
       catalog.close()
       await Promise.all([...links].map(link => link.close()))
       shared.stuck.close()
@@ -148,3 +148,28 @@ const first = <K extends keyof HandlerDefinition>(
   definitions: readonly HandlerDefinition[],
   key: K
 ): HandlerDefinition[K] | undefined => definitions.find(definition => definition[key] !== undefined)?.[key]
+
+function tellServed(backend: string, { tools, resources, templates, prompts }: Catalog): void {
+  facts.notice.publish({
+    level: 'info',
+    text: `${tools.size} tools, ${resources.size} resources, ${templates.size} resource templates, ${prompts.size} prompts`,
+    backend,
+    data: {
+      tools: [...tools.keys()],
+      resources: [...resources.keys(), ...templates.keys()],
+      prompts: [...prompts.keys()]
+    }
+  })
+}
+
+/** What cannot be served of these, and why; undefined when all of it can be. */
+function firstRefused(handlers: readonly Handler[]): string | undefined {
+  let found: string | undefined
+  const report: Report = (what, problem, refused) => {
+    if (refused) found ??= `${what} cannot be served: ${problem}`
+  }
+  const catalog = new Catalog(handlers, report, { changed() {}, updated() {}, broadcast() {} })
+  void [catalog.tools, catalog.resources, catalog.templates, catalog.prompts]
+  catalog.close()
+  return found
+}

@@ -10,6 +10,7 @@ export interface ThreadData {
   readonly name: string
   readonly path: string
   readonly strict: boolean
+  readonly watch: boolean
   readonly limits: { readonly upstream: number }
   /** See marker.ts. */
   readonly marker: SharedArrayBuffer

@@ -49,12 +49,12 @@ export class WorkerThread {
 
   constructor(options: ThreadOptions) {
     this.#options = options
-    const { name, path, strict, limits, memory } = options
+    const { name, path, strict, watch, limits, memory } = options
     const marker = markerBuffer()
     this.#marker = new Marker(marker)
     this.#worker = new Worker(new URL(`./thread-main${extname(import.meta.url)}`, import.meta.url), {
       name,
-      workerData: { name, path, strict, limits, marker } satisfies ThreadData,
+      workerData: { name, path, strict, watch, limits, marker } satisfies ThreadData,
       resourceLimits: { maxOldGenerationSizeMb: Math.ceil(memory / 1024 ** 2) }
     })
     this.#watch = new Watch({

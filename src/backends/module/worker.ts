@@ -14,6 +14,8 @@ export interface WorkerOptions {
   /** A file, or a folder of files. */
   readonly path: string
   readonly strict?: boolean
+  /** As of a module backend; in its thread. */
+  readonly watch?: boolean
   /** Bytes that the values of its handlers may take. Default 256 MiB. */
   readonly memory?: number
   /** Milliseconds for which a handler may block its thread. Default 60,000. */
@@ -96,11 +98,20 @@ class WorkerBackend implements Backend {
     }
     if (waitMs > 0) await sleep(waitMs)
     if (this.#closed) throw this.#unavailable('the gateway closed the backend')
-    const { name, path, strict = false, memory = 256 * 1024 ** 2, loading = 30_000, limits } = this.#options
+    const {
+      name,
+      path,
+      strict = false,
+      watch = false,
+      memory = 256 * 1024 ** 2,
+      loading = 30_000,
+      limits
+    } = this.#options
     const thread = new WorkerThread({
       name,
       path,
       strict,
+      watch,
       memory,
       limits: limits ?? { upstream: 32 * 1024 ** 2 },
       patience: isReady => (isReady ? this.#timeout : Math.max(this.#timeout, loading)),
