@@ -312,7 +312,10 @@ async function wire(
     },
     deadlineMs: () => generations.current.config.server.shutdown.deadline
   })
-  settings.on(next => logger.tune(next.logging, secretsOf(next)))
+  settings.on(next => {
+    logger.tune(next.logging, secretsOf(next))
+    sessions.retime()
+  })
   generations.begin({
     makers,
     settings,

@@ -39,7 +39,7 @@ export class Sessions {
   readonly #now: () => number
   readonly #live = new Map<SessionId, Live>()
   readonly #listeners: OnClosed[] = []
-  readonly #sweeper: NodeJS.Timeout
+  #sweeper: NodeJS.Timeout | undefined
   #sweeping = false
   /** Sessions that ended here so far. */
   #ended = 0
@@ -47,9 +47,14 @@ export class Sessions {
   constructor(options: LifecycleOptions) {
     this.#options = options
     this.#now = options.now ?? Date.now
-    const every = Math.max(50, Math.min(30_000, options.idleMs / 3))
-    this.#sweeper = setInterval(() => void this.sweep(), every)
-    this.#sweeper.unref()
+    this.retime()
+  }
+
+  /** Sweeps as often as `idleMs` asks for now. */
+  retime(): void {
+    clearInterval(this.#sweeper)
+    const every = Math.max(50, Math.min(30_000, this.#options.idleMs / 3))
+    this.#sweeper = setInterval(() => void this.sweep(), every).unref()
   }
 
   onClosed(listener: OnClosed): void {

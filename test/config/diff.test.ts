@@ -136,7 +136,7 @@ t.test(
         'logging.level',
         'logging.format'
       ],
-      'each has a test in test/generations/settings.test.ts'
+      'each is tried by test/generations/settings.test.ts, those of the log by test/telemetry/logger.test.ts'
     )
     const [table] = tablesOf(await readText('docs/configuration.md')).filter(
       ({ head }) => head[0] === 'needs a restart'

@@ -1,5 +1,6 @@
 /** A gateway in this process, on ports of its own, from a config as an author writes it. */
 
+import { withoutRestart } from '../../src/config/diff.ts'
 import { parse } from '../../src/config/parse.ts'
 import { type Config, createGateway, type Gateway, type Parts } from '../../src/index.ts'
 
@@ -37,8 +38,16 @@ export async function startGateway(
   parts: Parts = {}
 ): Promise<RunningGateway> {
   const config = configOf(file, directory)
-  const gateway = await createGateway(config, parts)
+  const gateway = await createGateway(reloaded ? before(config) : config, parts)
   t.teardown(() => gateway.close({ deadline: 0 }))
   await gateway.listen()
+  if (reloaded) await gateway.reload(config)
   return { gateway, url: gateway.url(config.routes[0]!.path), adminUrl: gateway.adminUrl!, config }
 }
+
+/** Whether everything that can change comes by a reload: what holds for a config holds for one that came later. */
+const reloaded = process.env.CAUSEWAY_RELOADED === '1'
+
+/** A config that differs in all that a reload changes. */
+const before = (config: Config): Config =>
+  withoutRestart(config, configOf({ backends: { before: { kind: 'http', url: 'http://127.0.0.1:1/mcp' } } }))

@@ -134,6 +134,24 @@ t.test('at warn nobody listens to requests: they cost nothing', async t => {
   t.match(await lines(), [{ level: 'warn', msg: 'backend down', backend: 'docs', reason: 'connection refused' }])
 })
 
+t.test('another level, format and secret, while it runs (LIF-03)', async t => {
+  const { logger, raw } = open(t, 'warn')
+  logger.info('unheard')
+  logger.tune({ level: 'info', format: 'json' }, ['a-new-secret'])
+  t.ok(facts.request.wanted)
+  logger.info('heard, with a-new-secret')
+  logger.tune({ level: 'info', format: 'pretty' }, [])
+  logger.info('for people, with a-new-secret')
+  logger.tune({ level: 'silent', format: 'pretty' }, [])
+  t.notOk(facts.request.wanted)
+  logger.error('unheard')
+  await logger.close()
+  const [json = '', pretty = ''] = raw().split('\n')
+  t.equal(JSON.parse(json).msg, 'heard, with ***')
+  t.match(pretty, /^[^{].*for people, with \*\*\*/)
+  t.notMatch(raw(), 'unheard')
+})
+
 t.test('silent listens to nothing', async t => {
   const { lines } = open(t, 'silent')
   for (const topic of Object.values(facts)) t.notOk(topic.wanted)
