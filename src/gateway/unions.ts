@@ -6,6 +6,7 @@ import type { Message } from '../protocol/message.ts'
 import type { Live, Sessions } from '../sessions/lifecycle.ts'
 import { subscriptionsAt } from '../sessions/subscribed.ts'
 import { listChanges } from './list-changed.ts'
+import { kinds } from './list-items.ts'
 import { capabilityOf, ListNews } from './list-news.ts'
 import type { Lists } from './lists.ts'
 import { isListChanged } from './outgoing.ts'
@@ -64,7 +65,8 @@ export class Unions {
 
   /** What is said to a session that may have missed something: `list_changed` of what its client was told there is. */
   changes(live: Live): Message[] {
-    if (this.of(live) !== undefined) return everyList()
+    const union = this.of(live)
+    if (union !== undefined) return this.#changesOf(union)
     return [...this.#options.links.of(live)].flatMap(({ link }) => listChanges(link.server))
   }
 
@@ -94,10 +96,16 @@ export class Unions {
     }
   }
 
+  #changesOf({ members }: Union): Message[] {
+    const { known } = this.#options.lists
+    return capabilities
+      .filter(name => members.some(({ backend }) => known.has(backend, name) !== false))
+      .map(name => makeNotification(`notifications/${name}/list_changed`))
+  }
+
   close(): void {
     this.#news.close()
   }
 }
 
-const everyList = (): Message[] =>
-  ['tools', 'prompts', 'resources'].map(kind => makeNotification(`notifications/${kind}/list_changed`))
+const capabilities = [...new Set(Object.values(kinds).map(({ capability }) => capability))]
