@@ -1,5 +1,5 @@
 /** Where the gateway asks whether a session has several backends, and tells what it hears of them. */
-import type { Backend, Link } from '../backends/backend.ts'
+import type { Backend, Link, Server } from '../backends/backend.ts'
 import type { Links, LinksOptions } from '../links/links.ts'
 import { makeNotification } from '../protocol/make.ts'
 import type { Message } from '../protocol/message.ts'
@@ -66,8 +66,8 @@ export class Unions {
   /** What is said to a session that may have missed something: `list_changed` of what its client was told there is. */
   changes(live: Live): Message[] {
     const union = this.of(live)
-    if (union !== undefined) return this.#changesOf(union)
-    return [...this.#options.links.of(live)].flatMap(({ link }) => listChanges(link.server))
+    const servers = [...this.#options.links.of(live)].map(({ link }) => link.server)
+    return union === undefined ? servers.flatMap(listChanges) : this.#changesOf(union, servers)
   }
 
   /** A link was opened anew after its upstream had lost it: what it lists may be something else. */
@@ -96,11 +96,13 @@ export class Unions {
     }
   }
 
-  #changesOf({ members }: Union): Message[] {
+  /** `servers`: what left the route a moment ago may still be linked. */
+  #changesOf({ members }: Union, servers: readonly Server[]): Message[] {
     const { known } = this.#options.lists
-    return capabilities
-      .filter(name => members.some(({ backend }) => known.has(backend, name) !== false))
-      .map(name => makeNotification(`notifications/${name}/list_changed`))
+    const there = (name: string): boolean =>
+      members.some(({ backend }) => known.has(backend, name) !== false) ||
+      servers.some(({ capabilities }) => capabilities[name] !== undefined)
+    return capabilities.filter(there).map(name => makeNotification(`notifications/${name}/list_changed`))
   }
 
   close(): void {

@@ -123,6 +123,43 @@ t.test('sessions of a changed route hear list_changed once, those of others noth
   t.same([events.ended, quiet.ended, quiet.messages], [false, false, []])
 })
 
+const toolsOf = async (client: RawClient): Promise<string[]> =>
+  (await client.request('tools/list')).json.result.tools.map(({ name }: { name: string }) => name)
+
+t.test(
+  'of several backends behind a route one goes and comes back: calls in flight finish, then its names are unknown, list_changed comes once (LIF-03)',
+  async t => {
+    const [one, two, three] = [await upstream(t), await upstream(t), await upstream(t)]
+    one.server.on('tools/list', turn => turn.answer('{"tools":[{"name":"echo","inputSchema":{}}]}'))
+    two.server.on('tools/list', turn => turn.answer('{"tools":[{"name":"held","inputSchema":{}}]}'))
+    const all = { backends: { one: one.entry, two: two.entry, three: three.entry } }
+    const { open, reload } = await start(t, all)
+    const client = await open('/mcp')
+    const { events } = await client.get()
+    t.same(await toolsOf(client), ['echo', 'held'])
+    const calling = client.call('held')
+    const turn = await two.held()
+    await reload({ backends: { one: one.entry, three: three.entry } })
+    await events.message(({ method }) => method === 'notifications/tools/list_changed')
+    t.same(await toolsOf(client), ['echo'])
+    for (const name of ['held', 'two_held']) t.match((await client.call(name)).json.error, { code: -32602 }, name)
+    t.equal(two.http.sessions.size, 1, 'where a call is in flight')
+    turn.answer(saying('done'))
+    t.equal(textOf(await calling), 'done')
+    await until('it was left', () => two.http.sessions.size === 0)
+    await sleep(1_200)
+    t.same([listChanged(events), listChanged(events, 'prompts')], [1, 0])
+    await reload(all)
+    await until('it is told', () => listChanged(events) === 2)
+    t.same(await toolsOf(client), ['echo', 'held'])
+    const again = client.call('held')
+    ;(await two.held()).answer(saying('again'))
+    t.equal(textOf(await again), 'again')
+    await sleep(1_200)
+    t.equal(listChanged(events), 2)
+  }
+)
+
 t.test('what a session had set is set again at the backend that takes the place', async t => {
   const [one, two] = [await upstream(t), await upstream(t)]
   two.server.initializeResult = one.server.initializeResult
