@@ -45,14 +45,14 @@ async function mixed(t: Test, route: Record<string, unknown> = {}) {
   return { ...(await startGateway(t, { backends, routes })), server, port: port! }
 }
 
-t.test('initialize waits initTimeout once, then for nobody; what is not known yet is declared', async t => {
+t.test('initialize waits initTimeout once, then for nobody; what is not known yet is declared (MUX-06)', async t => {
   const { url } = await mixed(t)
   const client = await within(t, 1_200, 'the first', () => RawClient.open(url))
   t.same(Object.keys(client.server.capabilities).sort(), ['completions', 'logging', 'prompts', 'resources', 'tools'])
   await within(t, 250, 'the next', () => RawClient.open(url))
 })
 
-t.test('lists have what the healthy ones have, and name who is missing', async t => {
+t.test('lists have what the healthy ones have, and name who is missing (MUX-06)', async t => {
   const { url } = await mixed(t)
   const client = await RawClient.open(url)
   const { json } = await within(t, 1_200, 'the first list', () => client.request('tools/list'))
@@ -86,7 +86,7 @@ t.test('with onError fail a list is refused, and so is initialize while a backen
   t.equal(said(await client.call('a_x')), 'a:x {}')
 })
 
-t.test('a backend that comes later adds itself: one list_changed of each kind that differs', async t => {
+t.test('a backend that comes later adds itself: one list_changed of each kind that differs (MUX-06)', async t => {
   const { url, port } = await mixed(t, { backends: ['ok', 'gone'] })
   const client = await RawClient.open(url)
   const { events } = await client.get()
@@ -122,7 +122,7 @@ t.test('names stay what they were while a backend is away: its last known lists 
   t.match((await client.call('y')).json.error, { code: -32603, data: { backend: 'b' } }, 'the reason is told')
 })
 
-t.test('an empty list that a failure caused is not kept as truth', async t => {
+t.test('an empty list that a failure caused is not kept as truth (MUX-06)', async t => {
   const all = await together(t, { a: { tools: ['x'] }, b: { tools: ['y'] } })
   const { b } = all.servers
   const client = await all.open()

@@ -8,7 +8,7 @@ const odd =
   '"inputSchema":{"$schema":"http://json-schema.org/draft-07/schema#","oneOf":[{"type":"object","name":"inner"}]},' +
   '"_meta":{"vendor.example/x":1e2}}'
 
-t.test('an item of a merged list is what the backend wrote, but for its name', async t => {
+t.test('an item of a merged list is what the backend wrote, but for its name (MUX-08)', async t => {
   const all = await together(t, { a: { tools: ['both'] }, b: { tools: [] } })
   all.servers.b!.on('tools/list', turn => turn.answer(`{ "tools" : [ ${odd} ,\n {"inputSchema":{},"name":"y"} ] }`))
   const client = await all.open()
@@ -46,7 +46,7 @@ t.test('a configured name and description replace the own ones, in the list and 
   t.equal(all.servers.a!.heardOf('tools/call').length, 1, 'who is denied hears nothing of it')
 })
 
-t.test('a call keeps its bytes but for the name; its result and its errors pass as they are', async t => {
+t.test('a call keeps its bytes but for the name; its result and its errors pass as they are (MUX-08)', async t => {
   const all = await together(t, { a: { tools: ['both'] }, b: { tools: ['both'] } })
   const result =
     '{"content":[{"type":"hologram","x":1.50,"annotations":{}}],"structuredContent":[1],"isError":true,"_meta":{"v/x":1}}'

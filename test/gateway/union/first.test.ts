@@ -2,7 +2,7 @@
 import t from 'tap'
 import { namesIn, said, together } from '../../helpers/union.ts'
 
-t.test('initialize tells the union of what the backends can do, and instructions of all', async t => {
+t.test('initialize tells the union of what the backends can do, and instructions of all (MUX-03)', async t => {
   const { open } = await together(t, {
     a: { tools: ['x'], instructions: 'Use x.' },
     b: { prompts: ['p'], instructions: 'Ask p.' }
@@ -14,7 +14,7 @@ t.test('initialize tells the union of what the backends can do, and instructions
   t.equal(server.protocolVersion, '2025-11-25')
 })
 
-t.test('one list of tools in config order; a call goes to the backend that has the name', async t => {
+t.test('one list of tools in config order; a call goes to the backend that has the name (MUX-03)', async t => {
   const { open, servers } = await together(t, { a: { tools: ['x', 'both'] }, b: { tools: ['y', 'both'] } })
   const client = await open()
   t.same(namesIn(await client.request('tools/list')), ['x', 'a_both', 'y', 'b_both'])

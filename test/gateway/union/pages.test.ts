@@ -30,7 +30,7 @@ const numbered = (from: number, to: number, name = 't'): string[] =>
   Array.from({ length: to - from }, (_, i) => `${name}${from + i}`)
 
 t.test(
-  'upstream pages are followed, an empty cursor too; a backend that goes round in circles is left out alone',
+  'upstream pages are followed, an empty cursor too; a backend that goes round in circles is left out alone (MUX-05)',
   async t => {
     const all = await together(t, { a: { tools: [] }, b: { tools: ['y'] }, c: { tools: [] } })
     paged(all.servers.a!, { first: [['a1'], '8'], '8': [['a2'], ''], '': [['a3'], 'x=='], 'x==': [['a4'], undefined] })
@@ -66,7 +66,7 @@ const inPages = (t: Test, route = {}) =>
     { route: { page: 3, ...route } }
   )
 
-t.test('a long list comes in pages, everything exactly once', async t => {
+t.test('a long list comes in pages, everything exactly once (MUX-05)', async t => {
   const all = await inPages(t)
   t.same(await walk(await all.open()), [
     ['a0', 'a1', 'a2'],
@@ -75,21 +75,24 @@ t.test('a long list comes in pages, everything exactly once', async t => {
   ])
 })
 
-t.test('a cursor is good in another session, and for its kind of list alone; whatever else is -32602', async t => {
-  const all = await inPages(t)
-  const client = await all.open()
-  const { nextCursor: cursor } = (await client.request('tools/list')).json.result
-  const other = await all.open()
-  t.same(namesIn(await other.request('tools/list', { cursor })), ['a3', 'a4', 'b0'])
-  const heard = all.servers.a!.heard.length
-  const forged = Buffer.from(JSON.stringify(['x', 'tools', 'a', 'a2', 2])).toString('base64url')
-  for (const wrong of ['', 'x', '8', forged, `${cursor}!`.repeat(40), 7, null]) {
-    const { json } = await client.request('tools/list', { cursor: wrong })
-    t.equal(json.error?.code, -32602, JSON.stringify(wrong))
+t.test(
+  'a cursor is good in another session, and for its kind of list alone; whatever else is -32602 (MUX-05)',
+  async t => {
+    const all = await inPages(t)
+    const client = await all.open()
+    const { nextCursor: cursor } = (await client.request('tools/list')).json.result
+    const other = await all.open()
+    t.same(namesIn(await other.request('tools/list', { cursor })), ['a3', 'a4', 'b0'])
+    const heard = all.servers.a!.heard.length
+    const forged = Buffer.from(JSON.stringify(['x', 'tools', 'a', 'a2', 2])).toString('base64url')
+    for (const wrong of ['', 'x', '8', forged, `${cursor}!`.repeat(40), 7, null]) {
+      const { json } = await client.request('tools/list', { cursor: wrong })
+      t.equal(json.error?.code, -32602, JSON.stringify(wrong))
+    }
+    t.equal((await client.request('prompts/list', { cursor })).json.error?.code, -32602)
+    t.equal(all.servers.a!.heard.length, heard, 'no backend sees a cursor of ours')
   }
-  t.equal((await client.request('prompts/list', { cursor })).json.error?.code, -32602)
-  t.equal(all.servers.a!.heard.length, heard, 'no backend sees a cursor of ours')
-})
+)
 
 t.test('when tools come and go between two pages nothing else is skipped or given twice', async t => {
   const all = await inPages(t, { listTtl: '1ms' })

@@ -102,7 +102,7 @@ t.test('a completion follows its reference; the name of a prompt becomes the own
   t.match(await complete({ type: 'other' }), { code: -32602 })
 })
 
-t.test('a method that a backend lacks is never sent to it', async t => {
+t.test('a method that a backend lacks is never sent to it (MUX-03)', async t => {
   const { client, servers } = await open(t, { a: { tools: ['x'] }, b: { prompts: ['p'] }, c: { resources: ['x://1'] } })
   for (const method of ['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list']) {
     t.ok((await client.request(method)).json.result)
