@@ -7,6 +7,7 @@ import { bytes } from '../../protocol/write.ts'
 import { facts } from '../../telemetry/events.ts'
 import { Queue, type Transport } from '../queue.ts'
 import { broke, codeOf, errorOf, invalid, overloaded, sessionLost } from './faults.ts'
+import { isForgotten } from './forgotten.ts'
 import { type LegHeaders, resumeHeaders, usableId } from './headers.ts'
 import { Leg } from './leg.ts'
 import { answers, isProgressOf, type Origin, placeOf } from './origin.ts'
@@ -18,7 +19,7 @@ import type { Wire } from './wire.ts'
 export interface Home {
   readonly wire: Wire
   readonly headers: LegHeaders
-  /** `Mcp-Session-Id` in use: with it 404 means that the session is lost. */
+  /** `Mcp-Session-Id` in use: with it some refusals mean that the session is lost. */
   readonly session: string | undefined
   lost(): void
   /** Tells the upstream that a request is not wanted any more. */
@@ -148,7 +149,7 @@ export class HttpExchange implements Transport, Reader {
     if (fault.kind === 'unreached') wire.health.down(codeOf(fault.cause))
     else wire.health.up()
     const resumed = this.#resumption !== undefined && this.#lastEventId !== undefined
-    if (fault.kind === 'status' && fault.status === 404 && home.session !== undefined) {
+    if (fault.kind === 'status' && home.session !== undefined && isForgotten(fault.status, fault.body)) {
       // What ran already must not look as if it never had.
       this.#fail(resumed ? broke(wire.name) : sessionLost(wire.name))
       home.lost()

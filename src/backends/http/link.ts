@@ -124,7 +124,7 @@ export class HttpLink implements Link, Home, Audience {
     else this.#options.receive(message)
   }
 
-  /** A session that is lost says 404 to a ping too; an upstream that has no such stream answers it. */
+  /** An upstream that lost the session refuses a ping too; one that has no such stream answers it. */
   notFound(): void {
     if (this.session === undefined) return
     const ping = new HttpExchange(this, '0', { id: String(this.#nextId++) })

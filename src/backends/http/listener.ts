@@ -24,7 +24,7 @@ export interface Audience {
   readonly wire: Wire
   readonly headers: LegHeaders
   receive(message: Message): void
-  /** The answer was 404: either the session is lost or there is no such stream. */
+  /** The answer was 404 or 400: either the session is lost or there is no such stream. */
   notFound(): void
 }
 
@@ -101,7 +101,7 @@ export class Listener implements Reader {
     else if (fault.status === 401 || fault.status === 403) this.#refuse('unauthorized', `HTTP status ${fault.status}`)
     else {
       this.#refuse('never', `HTTP status ${fault.status}`)
-      if (fault.status === 404) this.#audience.notFound()
+      if (fault.status === 404 || fault.status === 400) this.#audience.notFound()
     }
   }
 

@@ -37,6 +37,60 @@ t.test('404 with a session id in use rejects the call as never run and ends the 
   )
 })
 
+for (const [what, body, code] of [
+  [
+    'no valid session',
+    '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}',
+    'backend_session_lost'
+  ],
+  [
+    'the request, answered',
+    '{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"Invalid session"}}',
+    'backend_session_lost'
+  ],
+  [
+    'a server that was started anew',
+    '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"}}',
+    'backend_session_lost'
+  ],
+  [
+    'another error',
+    '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Unsupported protocol version"}}',
+    'backend_status'
+  ],
+  ['another code', '{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"no such session"}}', 'backend_status'],
+  ['something long', `{"error":{"code":-32000,"message":"session ${'x'.repeat(5_000)}"}}`, 'backend_status'],
+  ['no JSON', 'no session', 'backend_status']
+] as const) {
+  t.test(`400 that tells of ${what}: ${code} (SES-06)`, async t => {
+    const on = await bench(t, {
+      intercept: (_request, response, text) => {
+        if (!text.includes('tools/call')) return false
+        const { id } = JSON.parse(text)
+        response.writeHead(400, { 'content-type': 'application/json' }).end(body.replace('ID', String(id)))
+        return true
+      }
+    })
+    const link = await on.open()
+    t.equal((await failure(call(link, 'echo'))).code, code)
+    t.equal(on.ended.length, code === 'backend_session_lost' ? 1 : 0)
+  })
+}
+
+t.test('400 without a session is never a lost one', async t => {
+  const on = await bench(t, {
+    sessions: false,
+    intercept: (_request, response, text) => {
+      if (!text.includes('tools/call')) return false
+      response.writeHead(400, { 'content-type': 'application/json' })
+      response.end('{"jsonrpc":"2.0","error":{"code":-32000,"message":"No valid session ID provided"}}')
+      return true
+    }
+  })
+  t.equal((await failure(call(await on.open(), 'echo'))).code, 'backend_status')
+  t.same(on.ended, [])
+})
+
 t.test('404 to a notification ends the link too', async t => {
   const on = await bench(t)
   const link = await on.open()

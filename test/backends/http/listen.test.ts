@@ -199,14 +199,24 @@ t.test('an event that is too large is skipped, and the stream goes on after a wh
   t.equal(on.upstream.seenOf('GET')[1]!.headers['last-event-id'], undefined)
 })
 
-t.test('a GET that finds the session gone ends the link, once', async t => {
-  const on = await bench(t)
-  const link = await on.open()
-  on.upstream.sessions.clear()
-  link.listen(true)
-  await until('the end', () => on.ended.length === 1)
-  t.match(on.ended, [{ code: 'backend_session_lost', backend: 'docs' }])
-})
+for (const status of [404, 400]) {
+  t.test(`a GET that finds the session gone (${status}) ends the link, once (SES-06)`, async t => {
+    const on = await bench(t, {
+      intercept: (request, response) => {
+        if (status === 404 || request.method === 'DELETE' || on.upstream.sessions.size > 0) return false
+        if (request.headers['mcp-session-id'] === undefined) return false
+        response.writeHead(400, { 'content-type': 'application/json' })
+        response.end('{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}')
+        return true
+      }
+    })
+    const link = await on.open()
+    on.upstream.sessions.clear()
+    link.listen(true)
+    await until('the end', () => on.ended.length === 1)
+    t.match(on.ended, [{ code: 'backend_session_lost', backend: 'docs' }])
+  })
+}
 
 t.test('an upstream that is not there is asked with back-off', async t => {
   const clock = new StillClock()
