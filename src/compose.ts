@@ -234,7 +234,10 @@ async function wire(
         log,
         asked,
         changes,
-        listening: (live: Live, on: boolean) => listening(live, on, links, generations.find(live.record.route))
+        listening: (live: Live, on: boolean) => {
+          listening(live, on, links, generations.find(live.record.route))
+          if (on) unions.listen(live)
+        }
       },
       ({ streams: { retry } }) => ({ retryMs: retry })
     )
@@ -457,16 +460,12 @@ async function wire(
   }
 }
 
-/**
- * A link that another instance opened is opened here too when its session listens here, and where several backends are one
- * server all of them: each may have something to say.
- */
+/** A link that another instance opened is opened here too when its session listens here. */
 function listening(live: Live, on: boolean, links: Links, route: Route | undefined): void {
   links.listen(live, on)
   if (!on) return
   for (const backend of servedAt(route)) {
-    if (route?.union !== undefined || live.record.links[backend.identity] !== undefined)
-      links.get(live, backend).catch(() => {})
+    if (live.record.links[backend.identity] !== undefined) links.get(live, backend).catch(() => {})
   }
 }
 

@@ -1,6 +1,9 @@
 /** What backends said of themselves the last time that they were met: so that nobody waits for the slowest (MUX-06). */
 import type { Backend, Server } from '../backends/backend.ts'
 
+/** Who was given time in vain is not asked again so soon (milliseconds): else every session hangs there. */
+const againMs = 30_000
+
 export class Known {
   readonly #servers = new WeakMap<Backend, Server>()
   /** When somebody last waited in vain. */
@@ -14,18 +17,19 @@ export class Known {
   seen(backend: Backend, server: Server): boolean {
     const before = this.#servers.get(backend)
     this.#servers.set(backend, server)
+    this.#waited.delete(backend)
     return before !== undefined && JSON.stringify(before.capabilities) !== JSON.stringify(server.capabilities)
   }
 
-  /** Somebody waited for it in vain. */
+  /** Somebody waited for it in vain; forgotten when it is met. */
   waited(backend: Backend): void {
     this.#waited.set(backend, performance.now())
   }
 
-  /** Whether that was within the last `ms`. */
-  late(backend: Backend, ms: number): boolean {
+  /** Whether that was a moment ago. */
+  late(backend: Backend): boolean {
     const at = this.#waited.get(backend)
-    return at !== undefined && performance.now() - at < ms
+    return at !== undefined && performance.now() - at < againMs
   }
 
   /** Whether it can do that; undefined when it was never met. */

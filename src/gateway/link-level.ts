@@ -31,8 +31,8 @@ export async function tellLevel(
   if (link.server.capabilities.logging === undefined) return
   // What the upstream is told depends on the others, who may be changing theirs.
   await turns.run(`${backend.identity} level`, async () => {
+    if (!anySet(users)) return
     const levels = [...users].map(({ record }) => record.level)
-    if (levels.every(level => level === undefined)) return
     const level = backend.scope === 'shared' ? lowestOf(levels) : levels.find(level => level !== undefined)
     const response = await askUpstream(link, makeRequest('0', 'logging/setLevel', { level }), {
       timeoutMs: patienceMs,
@@ -46,9 +46,14 @@ export async function tellLevel(
   })
 }
 
+function anySet(users: Iterable<Live>): boolean {
+  for (const { record } of users) if (record.level !== undefined) return true
+  return false
+}
+
 /** The same for whom nobody waits. Never rejects. */
 export function tellLevelLater(...of: Parameters<typeof tellLevel>): void {
-  if ([...of[2]].every(({ record }) => record.level === undefined)) return
+  if (!anySet(of[2])) return
   tellLevel(...of).catch((error: unknown) => {
     facts.notice.publish({ level: 'warn', text: 'the log level could not be set', backend: of[1].name, error })
   })

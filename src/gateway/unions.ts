@@ -57,6 +57,22 @@ export class Unions {
     return this.#options.routes.find(live.record.route)?.union
   }
 
+  /**
+   * A session listens: each of its backends may have something to say. One that hangs, or cannot be reached, is looked for by
+   * others.
+   */
+  listen(live: Live): void {
+    const { lists, links, failed } = this.#options
+    for (const { backend } of this.of(live)?.members ?? []) {
+      if (lists.known.late(backend)) continue
+      links.get(live, backend).catch(() => {
+        if (live.closed) return
+        lists.known.waited(backend)
+        failed(backend)
+      })
+    }
+  }
+
   /** A notification of a backend, before its sessions get it. */
   heard(message: Message, backend: Backend): void {
     const capability = isListChanged(message) ? capabilityOf(message.method!) : undefined

@@ -15,7 +15,7 @@ export interface LinksOptions {
   readonly receive: (message: Message, link: Link, backend: Backend, users: ReadonlySet<Live>) => void
   /** The upstream lost its side of a link. */
   readonly lost: (link: Link, users: ReadonlySet<Live>) => void
-  /** A link was opened, or a user joined an open one. `restored`: what was set before was set again. Must not throw. */
+  /** A link was opened, or a user that has a log level joined an open one. `restored`: what was set before was set again. Must not throw. */
   readonly opened?: (link: Link, backend: Backend, users: ReadonlySet<Live>, restored: boolean) => void
   /**
    * A link was opened again after that, or in the place of another backend's: what was set before is set again. Never

@@ -5,6 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { type Outlet, Scripted } from './scripted.ts'
 
 export interface SseUpstreamOptions {
+  /** Default: any that is free. */
+  port?: number
   /** What the stream begins with; by default the event that names the endpoint. */
   begin?: (stream: ServerResponse, session: number) => void
   /** The tests' own answer; true: the request was dealt with. */
@@ -40,7 +42,7 @@ export class SseUpstream {
 
   static async start(server = new Scripted(), options: SseUpstreamOptions = {}): Promise<SseUpstream> {
     const upstream = new SseUpstream(server, options)
-    upstream.#http.listen(0, '127.0.0.1')
+    upstream.#http.listen(options.port ?? 0, '127.0.0.1')
     await once(upstream.#http, 'listening')
     return upstream
   }

@@ -9,9 +9,6 @@ import { self } from '../self.ts'
 import { withTasksFor } from '../task-capabilities.ts'
 import type { Member, Union } from '../union.ts'
 
-/** A backend that was given its time in vain is not asked again so soon (milliseconds): else each session hangs there. */
-const againMs = 30_000
-
 /**
  * The InitializeResult. Backends that were never met are opened for the session, side by side, and given `initTimeout`.
  * Rejects, with `onError: fail`, with the GatewayError of one that fails.
@@ -35,7 +32,7 @@ export async function meet(request: Message, live: Live, union: Union, context: 
 async function opened(strangers: readonly Member[], live: Live, union: Union, context: Context): Promise<void> {
   const { links, known } = context
   const { initTimeoutMs, onError } = union.options
-  const asked = strangers.filter(({ backend }) => onError === 'fail' || !known.late(backend, againMs))
+  const asked = strangers.filter(({ backend }) => onError === 'fail' || !known.late(backend))
   const openings = asked.map(async ({ backend }) => {
     try {
       await links.get(live, backend)
