@@ -1,11 +1,14 @@
 /** What backends said of themselves the last time that they were met: so that nobody waits for the slowest (MUX-06). */
 import type { Backend, Server } from '../backends/backend.ts'
+import { toGatewayError } from '../errors.ts'
 
 /** Who was given time in vain is not asked again so soon (milliseconds): else every session hangs there. */
 const againMs = 30_000
 
 export class Known {
   readonly #servers = new WeakMap<Backend, Server>()
+  /** First contacts that are being made. */
+  readonly #meetings = new WeakMap<Backend, Promise<unknown>>()
   /** When somebody last waited in vain. */
   readonly #waited = new WeakMap<Backend, number>()
 
@@ -19,6 +22,26 @@ export class Known {
     this.#servers.set(backend, server)
     this.#waited.delete(backend)
     return before !== undefined && JSON.stringify(before.capabilities) !== JSON.stringify(server.capabilities)
+  }
+
+  /**
+   * Resolves once the backend was met. One session opens its link for that, whoever comes meanwhile waits for it: a crowd
+   * that comes at once is one session upstream. Rejects with the GatewayError of the opening; when that is the end of the
+   * session which opened, the next one opens.
+   */
+  async meet(backend: Backend, open: () => Promise<unknown>): Promise<void> {
+    while (!this.#servers.has(backend)) {
+      const meeting = this.#meetings.get(backend)
+      if (meeting === undefined) {
+        const own = open().finally(() => this.#meetings.delete(backend))
+        this.#meetings.set(backend, own)
+        await own
+        return
+      }
+      await meeting.catch((error: unknown) => {
+        if (toGatewayError(error).code !== 'session') throw error
+      })
+    }
   }
 
   /** Somebody waited for it in vain; forgotten when it is met. */

@@ -10,7 +10,8 @@ import { withTasksFor } from '../task-capabilities.ts'
 import type { Member, Union } from '../union.ts'
 
 /**
- * The InitializeResult. Backends that were never met are opened for the session, side by side, and given `initTimeout`.
+ * The InitializeResult. Backends that were never met are met, side by side, by one session for all that come meanwhile, and
+ * given `initTimeout`.
  * Rejects, with `onError: fail`, with the GatewayError of one that fails.
  */
 export async function meet(request: Message, live: Live, union: Union, context: Context): Promise<Message> {
@@ -35,7 +36,7 @@ async function opened(strangers: readonly Member[], live: Live, union: Union, co
   const asked = strangers.filter(({ backend }) => onError === 'fail' || !known.late(backend))
   const openings = asked.map(async ({ backend }) => {
     try {
-      await links.get(live, backend)
+      await known.meet(backend, () => links.get(live, backend))
     } catch (error) {
       if (!live.closed) known.waited(backend)
       if (onError === 'fail') throw error
