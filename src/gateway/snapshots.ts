@@ -10,7 +10,7 @@ import { Told } from './told.ts'
 import type { Member, UnionOptions } from './union.ts'
 
 /** By member; undefined where none was ever read. */
-export type Known = readonly (List | undefined)[]
+export type ListOfEach = readonly (List | undefined)[]
 
 /** Of each kind: audiences mostly have the same lists, and lists change seldom. */
 const kept = 8
@@ -24,7 +24,7 @@ export class Snapshots {
     this.#options = options
   }
 
-  of(kind: Kind, lists: Known): Snapshot {
+  of(kind: Kind, lists: ListOfEach): Snapshot {
     const snapshots = this.#kept.get(kind) ?? []
     this.#kept.set(kind, snapshots)
     const at = snapshots.findIndex(snapshot => snapshot.isOf(lists))
@@ -37,7 +37,7 @@ export class Snapshots {
 
 export class Snapshot {
   readonly kind: Kind
-  readonly lists: Known
+  readonly lists: ListOfEach
   readonly #options: UnionOptions
   readonly #told: Told
   #table: NameTable | undefined
@@ -45,14 +45,14 @@ export class Snapshot {
   readonly #merged = new Map<string, Promise<Merged>>()
   readonly #done = new Map<string, Merged>()
 
-  constructor(kind: Kind, lists: Known, options: UnionOptions, told: Told) {
+  constructor(kind: Kind, lists: ListOfEach, options: UnionOptions, told: Told) {
     this.kind = kind
     this.lists = lists
     this.#options = options
     this.#told = told
   }
 
-  isOf(lists: Known): boolean {
+  isOf(lists: ListOfEach): boolean {
     for (let i = 0; i < lists.length; i++) if (lists[i] !== this.lists[i]) return false
     return true
   }
@@ -101,9 +101,11 @@ export class Snapshot {
     })
     const table = new NameTable(listed, naming)
     if (table.clashes.length > 0) {
-      const text = `${table.clashes.length} names of ${this.kind.name} at ${path} are those of several backends`
-      const data = { clashes: table.clashes.slice(0, most) }
-      this.#told.tell({ level: naming.mode === 'never' ? 'warn' : 'info', text, data })
+      const never = naming.mode === 'never'
+      const outcome = never ? 'the first in the list has them' : 'clients see longer ones'
+      const text = `names of ${this.kind.name} at ${path} that several backends could mean: ${outcome}`
+      const data = { clashes: table.clashes.slice(0, most), count: table.clashes.length }
+      this.#told.tell({ level: never ? 'warn' : 'info', text, data })
     }
     this.#leftOut(table.unshowable)
     return table

@@ -12,11 +12,11 @@ import type { Route } from '../gateway/route.ts'
 import type { Links } from '../links/links.ts'
 import type { Message } from '../protocol/message.ts'
 import type { Live, Sessions } from '../sessions/lifecycle.ts'
-import { facts } from '../telemetry/events.ts'
 import { type Generation, generate, type Makers } from './generation.ts'
 import type { Outcomes } from './outcomes.ts'
 import type { Retiring } from './retiring.ts'
 import type { Settings } from './settings.ts'
+import { tellChanged, tellRefused, tellRestart, tellUnchanged } from './tell.ts'
 
 /** What a reload did. */
 export interface ReloadReport extends ConfigDiff {
@@ -84,10 +84,7 @@ export class Generations {
     if (this.#closed) return
     const reason = error instanceof Error ? error.message : String(error)
     this.#parts?.outcomes.add('refused', reason)
-    const problems = reason.split('\n')
-    const more = problems.length > 1 ? `, and ${problems.length - 1} more` : ''
-    const text = `the config was refused, the one before goes on: ${problems[0]}${more}`
-    facts.notice.publish({ level: 'error', text, ...(more === '' ? {} : { data: { problems } }) })
+    tellRefused(reason)
   }
 
   async #reload(config: Config): Promise<ReloadReport> {
@@ -98,9 +95,7 @@ export class Generations {
     const next = withoutRestart(previous.config, config)
     if (isEmpty(changes)) {
       parts.outcomes.add('unchanged')
-      if (changes.restart.length === 0) {
-        facts.notice.publish({ level: 'info', text: 'the config was read again: nothing changed' })
-      }
+      if (changes.restart.length === 0) tellUnchanged()
       tellRestart(changes.restart, parts.outcomes)
       return { outcome: 'unchanged', ...changes }
     }
@@ -111,7 +106,7 @@ export class Generations {
     }
     const lives = this.#swap(generation, changes, parts)
     parts.outcomes.add('applied')
-    tell(changes)
+    tellChanged(changes, previous.config, next)
     tellRestart(changes.restart, parts.outcomes)
     await tellSessions(lives, parts)
     void wake(lives, new Set(changes.backends.changed.map(name => generation.backends.get(name)!)), generation, parts)
@@ -168,23 +163,6 @@ async function wake(
 async function discard(generation: Generation, previous: Generation): Promise<void> {
   const kept = new Set(previous.backends.values())
   await Promise.all([...generation.backends.values()].map(backend => (kept.has(backend) ? undefined : backend.close())))
-}
-
-function tell({ backends, routes, settings }: ConfigDiff): void {
-  const { unchanged: _, ...ofBackends } = backends
-  const { unchanged: __, ...ofRoutes } = routes
-  const some = (changes: Readonly<Record<string, readonly string[]>>) =>
-    Object.fromEntries(Object.entries(changes).filter(([, names]) => names.length > 0))
-  const data = { backends: some(ofBackends), routes: some(ofRoutes), ...some({ settings }) }
-  facts.notice.publish({ level: 'info', text: 'the config changed', data })
-}
-
-/** Said when it changes, not with every reload. */
-function tellRestart(restart: readonly string[], outcomes: Outcomes): void {
-  const before = outcomes.restart
-  outcomes.restart = restart
-  if (restart.length === 0 || restart.join() === before.join()) return
-  facts.notice.publish({ level: 'warn', text: `changed, but needs a restart to take effect: ${restart.join(', ')}` })
 }
 
 const named = ({ backends }: Config, name: string): BackendConfig => backends.find(backend => backend.name === name)!

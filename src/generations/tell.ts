@@ -1,0 +1,39 @@
+/** What the log says of reloads. */
+import type { Config } from '../config/config.ts'
+import type { ConfigDiff } from '../config/diff.ts'
+import { notes } from '../config/resolve.ts'
+import { facts } from '../telemetry/events.ts'
+import type { Outcomes } from './outcomes.ts'
+
+/** What changed, by name and path; and of what is right and still may surprise, what was not so before. */
+export function tellChanged({ backends, routes, settings }: ConfigDiff, before: Config, after: Config): void {
+  const { unchanged: _, ...ofBackends } = backends
+  const { unchanged: __, ...ofRoutes } = routes
+  const data = some({ backends: some(ofBackends), routes: some(ofRoutes), settings })
+  facts.notice.publish({ level: 'info', text: 'the config changed', data })
+  const known = new Set(notes(before))
+  for (const note of notes(after)) if (!known.has(note)) facts.notice.publish({ level: 'warn', text: note })
+}
+
+export function tellUnchanged(): void {
+  facts.notice.publish({ level: 'info', text: 'the config was read again: nothing changed' })
+}
+
+export function tellRefused(reason: string): void {
+  const problems = reason.split('\n')
+  const more = problems.length > 1 ? `, and ${problems.length - 1} more` : ''
+  const text = `the config was refused, the one before goes on: ${problems[0]}${more}`
+  facts.notice.publish({ level: 'error', text, ...(more === '' ? {} : { data: { problems } }) })
+}
+
+/** Said when it changes, not with every reload. */
+export function tellRestart(restart: readonly string[], outcomes: Outcomes): void {
+  const before = outcomes.restart
+  outcomes.restart = restart
+  if (restart.length === 0 || restart.join() === before.join()) return
+  facts.notice.publish({ level: 'warn', text: `changed, but needs a restart to take effect: ${restart.join(', ')}` })
+}
+
+/** Without members that have nothing in them. */
+const some = (members: Readonly<Record<string, object>>): Record<string, object> =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => Object.keys(value).length > 0))
