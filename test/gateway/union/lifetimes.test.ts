@@ -19,9 +19,10 @@ t.test('who subscribed at a backend that died is subscribed again when it is bac
     backends: { a: { kind: 'http', url: http.url }, b: { kind: 'sse', url: sse.url } },
     routes: { '/mcp': { backends: ['a', 'b'] } }
   })
-  const client = await RawClient.open(url)
-  const { events } = await client.get()
-  t.ok((await client.request('resources/subscribe', { uri: 'b://1' })).json.result)
+  const clients = [await RawClient.open(url), await RawClient.open(url), await RawClient.open(url)]
+  const channels = await Promise.all(clients.map(client => client.get()))
+  for (const client of clients) t.ok((await client.request('resources/subscribe', { uri: 'b://1' })).json.result)
+  const [client] = clients as [RawClient]
   const port = Number(new URL(sse.url).port)
   await sse.close()
   // Long enough for the one try that the session makes by itself.
@@ -31,10 +32,12 @@ t.test('who subscribed at a backend that died is subscribed again when it is bac
   })
   b.heard.length = 0
   sse = await SseUpstream.start(b, { port })
-  await until('subscribed again', () => b.heardOf('resources/subscribe').length > 0, 10_000)
+  await until('all are subscribed again', () => b.heardOf('resources/subscribe').length >= clients.length, 10_000)
   t.equal(stringParam(b.heardOf('resources/subscribe')[0]!, 'uri'), 'b://1')
   b.announce('notifications/resources/updated', { uri: 'b://1' })
-  await events.message(({ method }) => method === 'notifications/resources/updated')
+  for (const { events } of channels) {
+    await events.message(({ method }) => method === 'notifications/resources/updated')
+  }
 })
 
 t.test('requests without a session have every backend, and leave nothing open', async t => {

@@ -41,6 +41,8 @@ t.test('nobody hears of a list that is the same as before', async t => {
   all.servers.b!.tools.push('z')
   all.servers.b!.announce('notifications/tools/list_changed')
   await until('list_changed came', () => changes(events) > 0)
+  t.ok(namesIn(await client.request('tools/list')).includes('z'))
+  await new Promise(resolve => setTimeout(resolve, 1_200))
   t.equal(changes(events), 1, 'for the change of b alone')
 })
 
@@ -113,6 +115,11 @@ t.test('a subscription goes to the backend of the URI, and its updates to subscr
   await until('both came', () => updates(events).length >= 2)
   t.same(updates(events).sort(), ['x://1/part', 'y://1'], 'of what was subscribed to, at the backend it was')
   all.servers.a!.resources = []
+  all.servers.a!.announce('notifications/resources/list_changed')
+  await until('it is listed no more', async () => {
+    const { json } = await client.request('resources/list')
+    return json.result.resources.length === 1
+  })
   t.ok((await client.request('resources/unsubscribe', { uri: 'x://1' })).json.result)
   t.same(subscribed(all.servers.a!), ['+x://1', '-x://1'], 'ended where it was made')
 })
