@@ -7,7 +7,7 @@ import type { Asked, Asker } from '../exchanges/asked.ts'
 import type { InFlight } from '../exchanges/in-flight.ts'
 import { isRefusal, type Refusal, type Running, tooMany } from '../exchanges/running.ts'
 import { makeError } from '../protocol/make.ts'
-import { type Message, stringParam } from '../protocol/message.ts'
+import { type Message, sameId, stringParam, textMeta, textParam } from '../protocol/message.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { subscriptionsAt } from '../sessions/subscribed.ts'
 import { facts } from '../telemetry/events.ts'
@@ -48,9 +48,25 @@ export function receive(
   const data = kept(message)
   for (const live of users) {
     if (!isFor(message, live, backend, context.unions.of(live))) continue
+    if (isOfOther(message, live, backend, context.inFlight)) {
+      facts.drop.publish({ reason: 'unknown_token', backend: backend.name })
+      continue
+    }
     const seen = context.tasks.toClient(message, live, backend)
     void context.channels.post(live, seen, seen === message ? data : undefined)
   }
+}
+
+/** Progress with the token that a call at another backend has, and none at this one: clients would take it for that call's (CAN-05). */
+function isOfOther(message: Message, live: Live, backend: Backend, inFlight: InFlight): boolean {
+  const token = message.method === 'notifications/progress' ? textParam(message, 'progressToken') : undefined
+  if (token === undefined) return false
+  const backends = new Set<Backend>()
+  for (const call of inFlight.of(live)) {
+    const own = textMeta(call.request, 'progressToken')
+    if (own !== undefined && sameId(own, token)) backends.add(call.backend)
+  }
+  return backends.size > 0 && !backends.has(backend)
 }
 
 /** A request of the upstream that came with no call. */

@@ -45,7 +45,8 @@ export class View {
    * read, could not be, or had its time. Never rejects.
    */
   read(kind: Kind, live: Live): Promise<void> | undefined {
-    return this.#waiting(kind, live) === undefined ? undefined : this.#read(kind, live, () => false)
+    const before = this.#begun(kind)
+    return this.#waiting(kind, live, before) === undefined ? undefined : this.#read(kind, live, () => false, before)
   }
 
   /** The same, over as soon as `enough` says so. */
@@ -129,8 +130,8 @@ export class View {
     return undefined
   }
 
-  async #read(kind: Kind, live: Live, enough: () => boolean): Promise<void> {
-    let waiting = this.#waiting(kind, live)
+  async #read(kind: Kind, live: Live, enough: () => boolean, before = this.#begun(kind)): Promise<void> {
+    let waiting = this.#waiting(kind, live, before)
     if (waiting === undefined || enough()) return
     let timer: NodeJS.Timeout | undefined
     let late = false
@@ -142,15 +143,22 @@ export class View {
     })
     while (waiting !== undefined && !late && !enough()) {
       await Promise.race([time, ...waiting])
-      waiting = this.#waiting(kind, live)
+      waiting = this.#waiting(kind, live, before)
     }
     clearTimeout(timer)
   }
 
-  #waiting(kind: Kind, live: Live): Promise<void>[] | undefined {
+  /** When the last reading of each began. */
+  #begun(kind: Kind): number[] {
+    return this.entries(kind).map(({ startedAt }) => startedAt)
+  }
+
+  /** `before`: when readings began. What was read from its beginning since then is new enough, however often it changes. */
+  #waiting(kind: Kind, live: Live, before: readonly number[]): Promise<void>[] | undefined {
     const { lists, options } = this.#union
     let waiting: Promise<void>[] | undefined
-    for (const entry of this.entries(kind)) {
+    for (const [i, entry] of this.entries(kind).entries()) {
+      if (entry.fetching === undefined && entry.startedAt > before[i]!) continue
       const reading = lists.reading(entry, live, options.listTtlMs, options.listTimeoutMs)
       if (reading === undefined) continue
       if (waiting === undefined) waiting = [reading]

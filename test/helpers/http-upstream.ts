@@ -43,8 +43,11 @@ export class HttpUpstream {
   readonly options: HttpUpstreamOptions
   readonly seen: Seen[] = []
   readonly sessions = new Set<string>()
+  /** What was said to open each session, over or not: the text of the request. */
+  readonly opened = new Map<string, string>()
   readonly #streams = new Map<string, Stream>()
   readonly #http: http.Server
+  #port = 0
   #listening: ServerResponse | undefined
   #channel: Stream = { id: 'channel', events: [], over: false, live: undefined }
 
@@ -58,6 +61,7 @@ export class HttpUpstream {
     server.onForget = () => {
       this.seen.length = 0
       this.#streams.clear()
+      for (const session of this.opened.keys()) if (!this.sessions.has(session)) this.opened.delete(session)
     }
     server.outside = json => {
       if (this.#listening === undefined) return false
@@ -74,7 +78,7 @@ export class HttpUpstream {
   }
 
   get port(): number {
-    return (this.#http.address() as AddressInfo).port
+    return (this.#http.address() as AddressInfo | null)?.port ?? this.#port
   }
 
   get url(): string {
@@ -101,10 +105,22 @@ export class HttpUpstream {
     this.#http.closeAllConnections()
   }
 
-  async close(): Promise<void> {
+  /** Nobody listens any more: connections are refused. */
+  async down(): Promise<void> {
+    this.#port = this.port
     this.#http.close()
     this.cut()
     await once(this.#http, 'close')
+  }
+
+  /** Listens again, where it did before. */
+  async up(): Promise<void> {
+    this.#http.listen(this.#port, '127.0.0.1')
+    await once(this.#http, 'listening')
+  }
+
+  async close(): Promise<void> {
+    if (this.#http.listening) await this.down()
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -133,6 +149,7 @@ export class HttpUpstream {
     if (initialize && this.options.sessions !== false) {
       const session = randomUUID()
       this.sessions.add(session)
+      this.opened.set(session, body)
       headers['mcp-session-id'] = session
     }
     this.server.accept(body, this.#outlet(response, headers), known)
