@@ -2,12 +2,14 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { endOf, startChild } from '../helpers/child.ts'
 import { startGateway } from '../helpers/gateway-process.ts'
+import { startNeighbours } from './neighbours.ts'
 import { runSuite } from './suite.ts'
 
 /**
- * `run.ts [--backend http|stdio|module|direct]`: the official conformance suite against the built gateway with our
- * fixture behind it (http unless told otherwise), or against the fixture itself (direct). One line per scenario; exits
- * with 0 when all of them passed, with 1 when one did not or is missing.
+ * `run.ts [--backend http|stdio|module|several|direct]`: the official conformance suite against the built gateway with our
+ * fixture behind it (http unless told otherwise; several: on one route with backends that are dead, hang, flood, or have
+ * the same names), or against the fixture itself (direct). One line per scenario; exits with 0 when all of them passed, with
+ * 1 when one did not or is missing.
  */
 
 const revision = '2025-11-25'
@@ -60,7 +62,30 @@ const start: Record<string, () => Promise<Running>> = {
     }
   },
   stdio: () => startBehindGateway({ kind: 'stdio', command: process.execPath, args: [fixture('stdio')] }),
-  module: () => startBehindGateway({ kind: 'module', path: fixture('module') })
+  module: () => startBehindGateway({ kind: 'module', path: fixture('module') }),
+  async several() {
+    const neighbours = await startNeighbours()
+    const upstream = await startFixture()
+    const closed = () => upstream.stop().finally(neighbours.close)
+    try {
+      // The suite asks for the fixture's own names: of two with one name the first of the route has it.
+      const gateway = await startGateway({
+        streams,
+        backends: { fixture: { kind: 'http', url: upstream.url }, ...neighbours.config },
+        routes: { '/mcp': { backends: ['fixture', ...Object.keys(neighbours.config)], prefix: 'never' } }
+      })
+      return {
+        url: gateway.url(),
+        async stop() {
+          await gateway.stop().finally(closed)
+          if (neighbours.flooded() === 0) throw new Error('the flooding backend had nobody to flood')
+        }
+      }
+    } catch (error) {
+      await closed()
+      throw error
+    }
+  }
 }
 
 const { values } = parseArgs({ options: { backend: { type: 'string', default: 'http' } } })
