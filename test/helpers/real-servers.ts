@@ -22,6 +22,8 @@ export const filesystem = (...folders: string[]) => node([program('server-filesy
 
 export const memory = (file: string) => node([program('server-memory')], { MEMORY_FILE_PATH: file })
 
+export const sequentialThinking = () => node([program('server-sequential-thinking')])
+
 export interface RunningServer {
   readonly url: string
   output(): string
