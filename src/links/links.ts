@@ -29,9 +29,9 @@ export class Links {
     return slots.size
   }
 
-  /** The link when it is open. */
+  /** The link when it is open, as the session sees it. */
   ready(live: Live, backend: Backend): Link | undefined {
-    return this.#slots.get(live)?.get(backend)?.link
+    return this.#slots.get(live)?.get(backend)?.of(live)
   }
 
   /** The link, opened when it is not. Rejects with the GatewayError of the opening; the next call tries again. */
@@ -48,7 +48,10 @@ export class Links {
 
   /** Every open link of a session. */
   *of(live: Live): Iterable<{ link: Link; backend: Backend }> {
-    for (const { link, backend } of this.#of(live)) if (link !== undefined) yield { link, backend }
+    for (const slot of this.#of(live)) {
+      const link = slot.of(live)
+      if (link !== undefined) yield { link, backend: slot.backend }
+    }
   }
 
   /** Whether the session waits for what belongs to no exchange. */

@@ -2,7 +2,7 @@
 import type { Backend, Link } from '../backends/backend.ts'
 import { GatewayError } from '../errors.ts'
 import type { Message } from '../protocol/message.ts'
-import type { Live, Sessions } from '../sessions/lifecycle.ts'
+import { eraOf, type Live, type Sessions } from '../sessions/lifecycle.ts'
 import type { Client, LinkState } from '../sessions/session.ts'
 import { subscriptionsAt } from '../sessions/subscribed.ts'
 import { facts } from '../telemetry/events.ts'
@@ -22,6 +22,8 @@ export interface LinksOptions {
    * rejects. `told`: the users heard already that lists may have changed.
    */
   readonly reopened: (link: Link, backend: Backend, users: ReadonlySet<Live>, told: boolean) => Promise<void>
+  /** A link of one era, as users of the other see it. Made once for each link and user. */
+  readonly bridged?: (link: Link, live: Live, backend: Backend) => Link
 }
 
 export class Slot {
@@ -30,6 +32,8 @@ export class Slot {
   readonly #options: LinksOptions
   readonly #listeners = new Set<Live>()
   #link: Link | undefined
+  /** As users of the other era see it. */
+  #bridged = new WeakMap<Live, Link>()
   #opening: Promise<Link> | undefined
   #abort: AbortController | undefined
   /** The upstream lost its side, and with it this state: the next opening restores. */
@@ -40,9 +44,10 @@ export class Slot {
     this.#options = options
   }
 
-  /** The link when it is open. */
-  get link(): Link | undefined {
-    return this.#link
+  /** The link when it is open, as this user sees it. */
+  of(live: Live): Link | undefined {
+    const link = this.#link
+    return link === undefined ? undefined : this.#seen(link, live)
   }
 
   get opening(): boolean {
@@ -56,12 +61,12 @@ export class Slot {
 
   /** The link, opened for this user when it is not. Rejects with the GatewayError of the opening; the next call tries again. */
   async get(live: Live): Promise<Link> {
-    if (this.#link !== undefined) return this.#link
+    if (this.#link !== undefined) return this.#seen(this.#link, live)
     this.#opening ??= this.#open(live).finally(() => {
       this.#opening = undefined
       this.#abort = undefined
     })
-    return this.#opening
+    return this.#seen(await this.#opening, live)
   }
 
   /** Whether this user waits for what belongs to no exchange. */
@@ -80,6 +85,17 @@ export class Slot {
     if (this.users.size > 0) return
     this.#abort?.abort(sessionOver())
     await this.#link?.close()
+  }
+
+  #seen(link: Link, live: Live): Link {
+    const { bridged } = this.#options
+    if (link.era === eraOf(live) || bridged === undefined) return link
+    let seen = this.#bridged.get(live)
+    if (seen === undefined) {
+      seen = bridged(link, live, this.backend)
+      this.#bridged.set(live, seen)
+    }
+    return seen
   }
 
   async #open(live: Live): Promise<Link> {
@@ -120,6 +136,7 @@ export class Slot {
     if (over !== undefined) throw this.#lostAtOnce(link, over)
     this.#lost = undefined
     this.#link = link
+    this.#bridged = new WeakMap()
     this.#options.opened?.(link, backend, users, restored)
     if (this.#listeners.size > 0) link.listen(true)
     return link

@@ -1,6 +1,7 @@
 /** Sessions as one instance sees them: made, found, changed, ended, expired (basic/transports, "Session Management"). */
 import { createHash, randomBytes } from 'node:crypto'
 import { GatewayError } from '../errors.ts'
+import type { Era } from '../protocol/version.ts'
 import { facts } from '../telemetry/events.ts'
 import { answer, unanswered } from './answer.ts'
 import type { Caps, SessionId, SessionRecord, SessionStore } from './session.ts'
@@ -16,9 +17,14 @@ export interface Live {
   closed: boolean
   /** Not in the store: one request without a session. */
   readonly ephemeral: boolean
+  /** It stands for requests of the modern era, which have no session. */
+  readonly modern?: true
   /** {@link sessionHash} of its id, once somebody asked. */
   hash?: string
 }
+
+/** The era that its client speaks. */
+export const eraOf = (live: Live): Era => (live.modern === true ? 'modern' : 'legacy')
 
 export type CloseReason = 'deleted' | 'expired' | 'refused' | 'removed' | 'shutdown'
 export type OnClosed = (live: Live, reason: CloseReason) => void
@@ -77,9 +83,10 @@ export class Sessions {
   }
 
   /** A session for one request that has none; never in the store. `close` it afterwards. */
-  ephemeral(record: SessionRecord): Live {
+  ephemeral(record: SessionRecord, era: Era = 'legacy'): Live {
     const now = this.#now()
-    return { record, opened: now, seen: now, busy: 0, closed: false, ephemeral: true }
+    const live = { record, opened: now, seen: now, busy: 0, closed: false, ephemeral: true }
+    return era === 'modern' ? { ...live, modern: true } : live
   }
 
   /** The session, when it exists on this route for this principal. One store operation. Throws GatewayError `store`. */
