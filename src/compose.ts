@@ -8,6 +8,7 @@ import { createModuleBackend, type ModuleBackend } from './backends/module/backe
 import { createWorkerBackend } from './backends/module/worker.ts'
 import { createSseBackend } from './backends/sse/backend.ts'
 import { createStdioBackend } from './backends/stdio/backend.ts'
+import { ModernOverLegacy } from './bridge/modern-over-legacy.ts'
 import { forOlderClient } from './bridge/older-client.ts'
 import { sampledForOlderServer } from './bridge/older-sampling.ts'
 import type { BackendConfig, Config } from './config/config.ts'
@@ -38,6 +39,7 @@ import { isFor, receive } from './gateway/receive.ts'
 import { restore } from './gateway/restore.ts'
 import type { Route } from './gateway/route.ts'
 import { routeOf } from './gateway/routes.ts'
+import { Seats } from './gateway/seats.ts'
 import { self, version } from './gateway/self.ts'
 import { taskView } from './gateway/task-view.ts'
 import { Turns } from './gateway/turns.ts'
@@ -206,6 +208,7 @@ async function wire(
       lists.opened(link, backend)
       if (!restored) tellLevelLater(link, backend, users, { turns, receive: received })
     },
+    bridged: (link, _live, backend) => new ModernOverLegacy(link, backend.name),
     reopened: (link, backend, users, told) =>
       restore(link, backend, users, { changed: (...of) => unions.reopened(...of), receive: received, told })
   })
@@ -251,6 +254,21 @@ async function wire(
       behind
     }))
   )
+  const seats = new Seats(
+    settings.follow(
+      {
+        sessions,
+        self,
+        release: (live: Live) => {
+          links.release(live).catch((error: unknown) => {
+            facts.notice.publish({ level: 'warn', text: 'an upstream session was not closed', error })
+          })
+        },
+        pool: ({ name }: Backend) => generations.current.config.backends.find(backend => backend.name === name)?.pool
+      },
+      ({ sessions: { idle } }) => ({ idleMs: idle })
+    )
+  )
   const countdowns = new Countdowns()
   const running: RunningContext = {
     links,
@@ -260,9 +278,10 @@ async function wire(
     limits: callLimits.of,
     gates,
     adapt: (message, { request, live, backend }) => {
+      if (message.kind !== 'response') unions.heard(message, backend)
+      if (live.modern === true) return message
       const seen = tasks.toClient(message, live, backend, request)
       if (message.kind === 'response') return forOlderClient(seen, request.method!, live.record.client.version)
-      unions.heard(message, backend)
       return isFor(message, live, backend, unions.of(live)) ? seen : undefined
     },
     admit: (request, { live, streamable, backend }) =>
@@ -283,6 +302,7 @@ async function wire(
       running,
       turns,
       receive: received,
+      seats,
       known,
       lists,
       linked,
@@ -410,6 +430,7 @@ async function wire(
     await server.close()
     pressure.close()
     sessions.stop()
+    seats.close()
     await Promise.allSettled([...sessions.locals()].map(live => sessions.close(live, 'shutdown')))
     unions.close()
     asked.close()

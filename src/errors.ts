@@ -15,7 +15,18 @@ const table = {
   method: { rpc: -32601, status: 200, what: 'The method is unknown, or its capability was not advertised.' },
   header: { rpc: -32600, status: 400, what: 'A header is repeated, malformed or missing.' },
   version: { rpc: -32600, status: 400, what: '`MCP-Protocol-Version` names no version that this route serves.' },
-  mismatch: { rpc: -32020, status: 400, what: 'A header and the body contradict each other.' },
+  mismatch: {
+    rpc: -32020,
+    status: 400,
+    what: 'A header that mirrors the body is missing, malformed, or says something else.'
+  },
+  unsupported_version: {
+    rpc: -32022,
+    status: 400,
+    what: 'The revision that a request names is none that this route serves (`data.supported`).'
+  },
+  meta: { rpc: -32602, status: 400, what: 'A member of `params._meta` that every modern request needs is missing.' },
+  unknown_method: { rpc: -32601, status: 404, what: 'Modern requests have no such method here.' },
   host: { rpc: -32600, status: 403, what: 'The `Host` header names a host that is not ours (DNS rebinding).' },
   origin: { rpc: -32600, status: 403, what: 'The `Origin` header names a page that may not use this gateway.' },
   path: { rpc: -32600, status: 404, what: 'No route has this path.' },

@@ -39,6 +39,13 @@ const common = {
   timeout: duration()
     .prefault('60s')
     .describe('How long a call may be silent; a message of the call, such as progress, starts it anew'),
+  pool: z
+    .enum(['principal', 'call'], 'expected principal or call')
+    .optional()
+    .describe(
+      'Whether calls of clients without sessions share an upstream session with others of the same caller, or have one each; ' +
+        'principal for callers who are told apart, else call'
+    ),
   maxTime: duration().prefault('5m').describe('How long a call may take in all'),
   ...served
 }

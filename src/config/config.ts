@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import * as z from 'zod'
-import { firstModern, legacyVersions } from '../protocol/version.ts'
+import { allVersions } from '../protocol/version.ts'
 import { backend, backendName, clientEntry } from './backend.ts'
 import { duration, off, size, whole } from './units.ts'
 
@@ -101,10 +101,7 @@ const streams = z.strictObject({
   stall: duration().prefault('30s').describe('When a connection that takes nothing at all is cut')
 })
 
-const served = `expected one of ${legacyVersions.join(', ')}`
-const version = z.enum(legacyVersions, {
-  error: ({ input }) => (input === firstModern ? `${firstModern} is not served by this version: ${served}` : served)
-})
+const version = z.enum(allVersions, `expected one of ${allVersions.join(', ')}`)
 
 /** Most backends behind one route. */
 export const maxBackends = 64
@@ -137,7 +134,7 @@ export const route = z.strictObject({
       versions: z
         .array(version, 'expected a list of versions')
         .min(1, 'expected at least one version')
-        .prefault([...legacyVersions])
+        .prefault([...allVersions])
         .describe('The revisions served there')
     })
     .prefault({})

@@ -10,13 +10,13 @@ export type Answer =
   | { readonly kind: 'deleted' }
   /**
    * JSON: one message, or the array that answers a batch. `session`: the id that `initialize` made. `status`: 200 unless
-   * the array is all that there is to say of a batch that was refused.
+   * the array is all that there is to say of a batch that was refused, or a modern request ended in an error that has one.
    */
   | {
       readonly kind: 'message'
       readonly body: Message | readonly Message[]
       readonly session?: SessionId | undefined
-      readonly status?: 400
+      readonly status?: 200 | 400 | 404
     }
   /** An event stream. `run` feeds the reader and ends it; it never throws. */
   | { readonly kind: 'stream'; readonly session?: SessionId | undefined; readonly run: (reader: Reader) => void }

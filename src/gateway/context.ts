@@ -12,6 +12,7 @@ import type { Known } from './known.ts'
 import type { Linked } from './linked.ts'
 import type { Lists } from './lists.ts'
 import type { Posts } from './posts.ts'
+import type { Seats } from './seats.ts'
 import type { TaskView } from './task-view.ts'
 import type { Turns } from './turns.ts'
 
@@ -24,6 +25,8 @@ export interface Context {
   readonly posts: Posts
   readonly running: RunningContext
   readonly turns: Turns
+  /** For requests of the modern era. */
+  readonly seats: Seats
   /** What backends said of themselves, and what they list: for routes with several. */
   readonly known: Known
   readonly lists: Lists

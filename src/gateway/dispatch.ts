@@ -1,13 +1,17 @@
-/** The way of one HTTP request of the legacy era: session, version, batch rule, then a table of methods (decisions: "Order of checks"). */
+/**
+ * The way of one HTTP request. Its era is decided first; in the legacy one follow session, version, batch rule, then a table
+ * of methods (decisions: "Order of checks").
+ */
 import type { Backend } from '../backends/backend.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import { Later } from '../exchanges/acting.ts'
 import { begin, type ResponseMode } from '../exchanges/run.ts'
 import { Running } from '../exchanges/running.ts'
 import { type MessageSource, merged, single } from '../exchanges/source.ts'
+import { classify, isPostAlone } from '../protocol/classify.ts'
 import { errorMessage, makeResult } from '../protocol/make.ts'
-import { isBatch, type Message, read, stringParam, textMeta } from '../protocol/message.ts'
-import { assumedVersion, isModern, isVersion } from '../protocol/version.ts'
+import { isBatch, type Message, read, stringParam } from '../protocol/message.ts'
+import { assumedVersion, isVersion } from '../protocol/version.ts'
 import { line } from '../protocol/write.ts'
 import { type Live, Sessions, sessionHash } from '../sessions/lifecycle.ts'
 import { type Cursor, channelStream, parseEventId } from '../streams/event-id.ts'
@@ -21,6 +25,7 @@ import { setLevel } from './methods/set-level.ts'
 import { subscribe, unsubscribe } from './methods/subscriptions.ts'
 import { listOwnTasks } from './methods/tasks.ts'
 import { unionMethod } from './methods/union-methods.ts'
+import { Modern } from './modern.ts'
 import { notified } from './notifications.ts'
 import { noted, noteOutcome } from './outcome.ts'
 import type { Incoming, IncomingGet, IncomingPost, Note } from './request.ts'
@@ -38,19 +43,22 @@ const methods: Readonly<Record<string, Method>> = {
 
 export class Dispatch {
   readonly #context: Context
+  readonly #modern: Modern
 
   constructor(context: Context) {
     this.#context = context
+    this.#modern = new Modern(context)
   }
 
   /** Rejects with the GatewayError of a refusal. */
   async post(incoming: IncomingPost): Promise<Answer> {
     const body = read(incoming.body, this.#context.maxDepth, this.#context.maxBatch)
+    const era = classify(body, incoming.version, incoming.route.versions)
     if (isBatch(body)) return await this.#batch(body.elements, incoming)
     // Calls that go on while the gateway drains may need what the client answers, or be cancelled.
     if (body.kind === 'request' && this.#context.draining()) throw shuttingDown(body.id)
     noteOf(body, incoming.note)
-    refuseModern(body, incoming)
+    if (era === 'modern') return await this.#modern.post(body, incoming, this.#mode(incoming))
     if (body.method === 'initialize') return await this.#initialize(body, incoming)
     const id = body.kind === 'request' ? body.id : undefined
     const live = await this.#session(incoming, id)
@@ -101,7 +109,6 @@ export class Dispatch {
 
   async #batch(elements: readonly (Message | GatewayError)[], incoming: IncomingPost): Promise<Answer> {
     if (this.#context.draining() && elements.some(isRequest)) throw shuttingDown()
-    for (const element of elements) if (!(element instanceof GatewayError)) refuseModern(element, incoming)
     const live = await this.#session(incoming, undefined)
     this.#check(live, incoming, undefined)
     incoming.note.method = 'batch'
@@ -313,19 +320,8 @@ const noStream = (): GatewayError =>
     headers: { allow: 'POST' }
   })
 
-const modernMeta = 'io.modelcontextprotocol/protocolVersion'
-
-/** This gateway serves the legacy era: the message names the versions, and no modern code, so that clients fall back. */
-function refuseModern(message: Message, { version, route }: IncomingPost): void {
-  const modern =
-    textMeta(message, modernMeta) !== undefined ||
-    (version !== undefined && isModern(version) && message.method !== 'initialize')
-  if (!modern) return
-  throw new GatewayError('invalid', `this endpoint serves ${route.versions.join(', ')}`, { id: message.id })
-}
-
-function refuseModernMethod({ version }: Incoming): void {
-  if (version === undefined || !isModern(version)) return
+function refuseModernMethod({ version, route }: Incoming): void {
+  if (!isPostAlone(version, route.versions)) return
   throw new GatewayError('http_method', 'this revision has POST alone', { headers: { allow: 'POST' } })
 }
 

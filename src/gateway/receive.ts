@@ -47,6 +47,8 @@ export function receive(
   context.unions.heard(message, backend)
   const data = kept(message)
   for (const live of users) {
+    // In the modern era it would be for who listens.
+    if (live.modern === true) continue
     if (!isFor(message, live, backend, context.unions.of(live))) continue
     if (isOfOther(message, live, backend, context.inFlight)) {
       facts.drop.publish({ reason: 'unknown_token', backend: backend.name })

@@ -16,6 +16,10 @@ export interface Incoming {
 
 export interface IncomingPost extends Incoming {
   readonly body: Buffer
+  /** Names and values in turn, as they came: what mirrors the body of a modern request is among them. */
+  readonly rawHeaders: readonly string[]
+  /** The connection broke before the answer was written. One listener. */
+  onGone(listener: () => void): void
   /** What `Accept` admits; at least one. */
   readonly accepts: { readonly json: boolean; readonly sse: boolean }
 }

@@ -1,5 +1,6 @@
 /** A downstream path and what it serves. */
 import type { Backend } from '../backends/backend.ts'
+import { isVersion } from '../protocol/version.ts'
 import type { Union } from './union.ts'
 
 export interface Route {
@@ -20,5 +21,5 @@ export interface Routes {
   find(path: string): Route | undefined
 }
 
-/** The newest revision that the route serves: the answer to a client that asks for an unknown one. */
-export const newest = (route: Route): string => route.versions.at(-1)!
+/** The newest legacy revision that the route serves: the answer to a client that asks for an unknown one. */
+export const newest = (route: Route): string => route.versions.findLast(isVersion)!

@@ -4,6 +4,13 @@ import type { Answer } from '../gateway/answer.ts'
 import type { Incoming, IncomingGet, IncomingPost } from '../gateway/request.ts'
 import { lastEventHeader, sessionHeader, versionHeader } from '../protocol/headers.ts'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** To be told when the connection broke before the answer was written. */
+    onGone: (() => void) | undefined
+  }
+}
+
 /** The gateway as this layer sees it. Rejections are GatewayErrors. */
 export interface Gateway {
   post(incoming: IncomingPost): Promise<Answer>
@@ -12,20 +19,42 @@ export interface Gateway {
 }
 
 export function answerTo(request: FastifyRequest, gateway: Gateway): Promise<Answer> {
-  const incoming: IncomingPost & IncomingGet = {
-    route: request.route!,
-    principal: request.principal!,
-    address: request.ip,
-    session: header(request, sessionHeader),
-    version: header(request, versionHeader),
-    note: request.note,
-    body: (request.body as Buffer | undefined) ?? empty,
-    accepts: request.accepts,
-    lastEventId: header(request, lastEventHeader)
-  }
+  const incoming = new Arrived(request)
   const { method } = request.raw
   if (method === 'POST') return gateway.post(incoming)
   return method === 'GET' ? gateway.get(incoming) : gateway.delete(incoming)
+}
+
+class Arrived implements IncomingPost, IncomingGet {
+  readonly route
+  readonly principal
+  readonly address
+  readonly session
+  readonly version
+  readonly note
+  readonly body
+  readonly rawHeaders
+  readonly accepts
+  readonly lastEventId
+  readonly #request: FastifyRequest
+
+  constructor(request: FastifyRequest) {
+    this.#request = request
+    this.route = request.route!
+    this.principal = request.principal!
+    this.address = request.ip
+    this.session = header(request, sessionHeader)
+    this.version = header(request, versionHeader)
+    this.note = request.note
+    this.body = (request.body as Buffer | undefined) ?? empty
+    this.rawHeaders = request.raw.rawHeaders
+    this.accepts = request.accepts
+    this.lastEventId = header(request, lastEventHeader)
+  }
+
+  onGone(listener: () => void): void {
+    this.#request.onGone = listener
+  }
 }
 
 /** Stands once: that was checked. */

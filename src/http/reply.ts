@@ -42,15 +42,15 @@ export function writeAnswer(reply: FastifyReply, answer: Answer, options: ReplyO
 
 /** Whether all of it is in the socket's hands now. */
 function writeMessage(reply: FastifyReply, answer: MessageAnswer, options: ReplyOptions): boolean {
-  const { body, session } = answer
+  const { body, session, status = 200 } = answer
   if (isSingle(body) && byteLength(body) < copyBelow && isPlain(reply, options)) {
     const text = latin1(body)
     const head = { 'content-type': json, 'content-length': text.length, vary }
-    writePlain(reply, 200, session === undefined ? head : { ...head, 'mcp-session-id': session }, text)
+    writePlain(reply, status, session === undefined ? head : { ...head, 'mcp-session-id': session }, text)
     return true
   }
   if (session !== undefined) reply.header('mcp-session-id', session)
-  reply.code(answer.status ?? 200).header('content-type', json)
+  reply.code(status).header('content-type', json)
   return sendBody(reply, isSingle(body) ? parts(body) : batchParts(body))
 }
 

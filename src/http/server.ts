@@ -57,6 +57,7 @@ export async function createServer(
   const open = new OpenResponses((request, reply) => {
     bodies.release(request)
     tell(request, reply)
+    if (!reply.raw.writableFinished) request.onGone?.()
   })
   app.addHook('onRequest', arrival(routes, options, open))
   registerCors(app)
@@ -150,6 +151,7 @@ function fastifyFor(options: ServerOptions): FastifyInstance {
   app.decorateRequest('held', 0)
   app.decorateRequest('note')
   app.decorateRequest('route', undefined)
+  app.decorateRequest('onGone', undefined)
   app.decorateRequest('principal', undefined)
   app.decorateRequest('accepts')
   return app

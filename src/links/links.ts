@@ -118,9 +118,7 @@ export class Links {
     slot ??= new Slot(backend, this.#options)
     if (backend.scope === 'shared') this.#shared.set(backend, slot)
     slot.users.add(live)
-    if (slot.link !== undefined && live.record.level !== undefined) {
-      this.#options.opened?.(slot.link, backend, slot.users, false)
-    }
+    if (live.record.level !== undefined) slot.joined()
     if (this.#listening.has(live)) slot.listen(live, true)
     const own = this.#slots.get(live)
     if (own === undefined) this.#slots.set(live, new Map([[backend, slot]]))

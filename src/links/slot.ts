@@ -44,6 +44,11 @@ export class Slot {
     this.#options = options
   }
 
+  /** Another user came. */
+  joined(): void {
+    if (this.#link !== undefined) this.#options.opened?.(this.#link, this.backend, this.users, false)
+  }
+
   /** The link when it is open, as this user sees it. */
   of(live: Live): Link | undefined {
     const link = this.#link

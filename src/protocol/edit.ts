@@ -1,4 +1,5 @@
 /** Changes to a message: splices of one span. Kind, method and every other span stay as they are. */
+import { space } from './grammar.ts'
 import type { Edit, Message } from './message.ts'
 import type { Members } from './scan.ts'
 
@@ -20,6 +21,27 @@ export const withMeta = (message: Message, key: string, json: string): Message =
 /** The message with a top-level member set to a JSON text. */
 export const withMember = (message: Message, key: string, json: string): Message =>
   setMember(message, message.scanned.top, key, json)
+
+/** The message without some of the members of one of its objects. */
+export function without(
+  message: Message,
+  { keys, spans, start, end }: Members,
+  unwanted: ReadonlySet<string>
+): Message {
+  let result = message
+  let first = 0
+  while (first < keys.length && unwanted.has(keys[first]!)) first++
+  if (first > 0) {
+    // With the comma that follows, where something does.
+    const last = spans[2 * first - 1]!
+    const to = first === keys.length ? end - 1 : space(message.source, last) + 1
+    result = splice(result, { start: start + 1, end: to, text: '' })
+  }
+  for (let i = first; i < keys.length; i++) {
+    if (unwanted.has(keys[i]!)) result = splice(result, { start: spans[2 * i - 1]!, end: spans[2 * i + 1]!, text: '' })
+  }
+  return result
+}
 
 function need(members: Members | undefined): Members {
   if (members === undefined) throw new TypeError('the message has no such object')

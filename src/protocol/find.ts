@@ -41,6 +41,18 @@ export function elements(bytes: Buffer, start: number): Span[] | undefined {
 
 const anyDepth = Number.POSITIVE_INFINITY
 
+/** Each member of the object at `start`: its name, and where its value stands. */
+export function eachMember(bytes: Buffer, start: number, tell: (key: string, from: number, to: number) => void): void {
+  let at = space(bytes, start + 1)
+  while (bytes[at] !== 0x7d) {
+    const key = string(bytes, at)
+    const from = colon(bytes, key)
+    const end = value(bytes, from, 1, anyDepth)
+    tell(decodeString(bytes, at, key), from, end)
+    at = next(bytes, end)
+  }
+}
+
 function member(bytes: Buffer, start: number, name: string): Span | undefined {
   if (bytes[start] !== 0x7b) return undefined
   let found: Span | undefined

@@ -12,6 +12,10 @@ export const assumedVersion = '2025-03-26'
 /** The first modern revision: stateless, per-request `_meta`. */
 export const firstModern = '2026-07-28'
 
+/** Every revision spoken here, oldest first. */
+export const allVersions = [...legacyVersions, firstModern] as const
+
+/** Whether it is a legacy revision that is spoken here. */
 export const isVersion = (text: string): boolean => (legacyVersions as readonly string[]).includes(text)
 
 /** Whether a version text is a date of the modern era. */

@@ -1,4 +1,5 @@
 /** `initialize` where several backends are one server: answered with what is known of them, without waiting for the slowest (MUX-06). */
+import type { Backend, Server } from '../../backends/backend.ts'
 import { GatewayError } from '../../errors.ts'
 import { makeResult } from '../../protocol/make.ts'
 import type { Message } from '../../protocol/message.ts'
@@ -15,11 +16,8 @@ import type { Member, Union } from '../union.ts'
  * Rejects, with `onError: fail`, with the GatewayError of one that fails.
  */
 export async function meet(request: Message, live: Live, union: Union, context: Context): Promise<Message> {
-  const { known } = context
-  const strangers = union.members.filter(({ backend }) => known.get(backend) === undefined)
-  if (strangers.length > 0) await opened(strangers, live, union, context)
   const { version } = live.record.client
-  const servers = union.members.map(({ backend }) => ({ backend, server: known.get(backend) }))
+  const servers = await serversOf(live, union, context)
   return makeResult(request.id!, {
     protocolVersion: version,
     capabilities: capabilitiesOf(
@@ -28,6 +26,18 @@ export async function meet(request: Message, live: Live, union: Union, context: 
     serverInfo: JSON.parse(self.info),
     instructions: instructionsOf(servers.map(({ backend, server }) => ({ name: backend.name, server })))
   })
+}
+
+/** What the backends say of themselves; undefined for one that was never met. Rejects as {@link meet}. */
+export async function serversOf(
+  live: Live,
+  union: Union,
+  context: Context
+): Promise<readonly { readonly backend: Backend; readonly server: Server | undefined }[]> {
+  const { known } = context
+  const strangers = union.members.filter(({ backend }) => known.get(backend) === undefined)
+  if (strangers.length > 0) await opened(strangers, live, union, context)
+  return union.members.map(({ backend }) => ({ backend, server: known.get(backend) }))
 }
 
 async function opened(strangers: readonly Member[], live: Live, union: Union, context: Context): Promise<void> {

@@ -1,0 +1,124 @@
+/**
+ * What a message of an exchange becomes for the modern request that it answers: of notifications those that have to do with
+ * the request (2026-07-28 basic/transports/streamable-http, "Receiving Messages"), of results and errors what this revision
+ * knows (basic/index, "Responses", "Error Codes"; server/utilities/caching).
+ */
+import { splice } from '../protocol/edit.ts'
+import { eachMember, find } from '../protocol/find.ts'
+import { makeError } from '../protocol/make.ts'
+import { type Message, stringParam, textMeta, textOf, textParam } from '../protocol/message.ts'
+import { stringMeta } from '../protocol/meta.ts'
+import { cacheable, capabilitiesKey, interactive, levelKey, serverKey } from '../protocol/modern.ts'
+import { passes } from './levels.ts'
+
+/** Undefined: it is not for this request. `server`: JSON text of who answers. */
+export function forModern(message: Message, request: Message, server: string): Message | undefined {
+  if (message.kind === 'notification') return isRelated(message, request) ? message : undefined
+  if (message.kind === 'request') return undefined
+  const { source, scanned } = message
+  const error = textOf(source, scanned.top, 'error')
+  return error === undefined ? resultFor(message, request, server) : errorFor(message, error)
+}
+
+/** Notifications that have a stream of their own in this revision, or none at all. */
+const elsewhere = new Set([
+  'notifications/cancelled',
+  'notifications/tools/list_changed',
+  'notifications/prompts/list_changed',
+  'notifications/resources/list_changed',
+  'notifications/resources/updated',
+  'notifications/roots/list_changed',
+  'notifications/elicitation/complete',
+  'notifications/tasks/status'
+])
+
+function isRelated(notice: Message, request: Message): boolean {
+  switch (notice.method) {
+    case 'notifications/progress':
+      return textParam(notice, 'progressToken') === textMeta(request, 'progressToken')
+    case 'notifications/message': {
+      const threshold = stringMeta(request, levelKey)
+      return threshold !== undefined && passes(stringParam(notice, 'level') ?? '', threshold)
+    }
+    default:
+      return !elsewhere.has(notice.method!)
+  }
+}
+
+/** Codes of the reserved range that have a meaning to modern clients. */
+const known = new Set([-32020, -32021, -32022])
+
+function errorFor(message: Message, text: string): Message {
+  const error = JSON.parse(text) as { code?: unknown; message?: unknown; data?: unknown } | null
+  const code = Number(error?.code)
+  const reserved = code <= -32020 && code >= -32099 && !known.has(code)
+  if (code !== resourceNotFound && !reserved) return message
+  const given = typeof error?.message === 'string' ? error.message : 'the backend answered with an error'
+  return makeError(message.id, code === resourceNotFound ? -32602 : -32603, given, error?.data)
+}
+
+/** Of the legacy era: -32602 took its place. */
+const resourceNotFound = -32002
+
+interface Found {
+  readonly start: number
+  readonly end: number
+}
+
+function resultFor(message: Message, request: Message, server: string): Message {
+  const { source, scanned } = message
+  const { keys, spans } = scanned.top
+  const start = spans[2 * keys.indexOf('result')]!
+  if (source[start] !== 0x7b) return invalid(message, 'a result that is no object')
+  const found = new Map<string, Found>()
+  let size = 0
+  eachMember(source, start, (key, from, end) => {
+    size++
+    if (watched.has(key)) found.set(key, { start: from, end })
+  })
+  const text = (key: string): string | undefined => {
+    const span = found.get(key)
+    return span && source.toString('utf8', span.start, span.end)
+  }
+  const type = text('resultType') ?? '"complete"'
+  if (!isKnown(type, request)) return invalid(message, `a result of the type ${type.slice(0, 80)}`)
+  let added = found.has('resultType') ? '' : `"resultType":${type},`
+  let result = message
+  const set = (key: string, value: string): void => {
+    const span = found.get(key)
+    if (span === undefined) added += `"${key}":${value},`
+    else result = splice(result, { ...span, text: value })
+  }
+  if (type === '"complete"' && cacheable.has(request.method!)) {
+    if (!isDuration(text('ttlMs'))) set('ttlMs', '0')
+    if (!scopes.has(text('cacheScope'))) set('cacheScope', '"private"')
+  }
+  const meta = found.get('_meta')
+  if (meta === undefined || source[meta.start] !== 0x7b) {
+    set('_meta', `{"${serverKey}":${server}}`)
+  } else if (find(source, meta.start, [serverKey]) === undefined) {
+    const isEmpty = /^\{\s*\}$/.test(source.toString('latin1', meta.start, Math.min(meta.end, meta.start + 64)))
+    const at = meta.start + 1
+    result = splice(result, { start: at, end: at, text: `"${serverKey}":${server}${isEmpty ? '' : ','}` })
+  }
+  if (added === '') return result
+  const at = start + 1
+  return splice(result, { start: at, end: at, text: size === 0 ? added.slice(0, -1) : added })
+}
+
+const watched = new Set(['resultType', 'ttlMs', 'cacheScope', '_meta'])
+const scopes = new Set<string | undefined>(['"public"', '"private"'])
+
+const isDuration = (json: string | undefined): boolean => json !== undefined && /^\d{1,15}$/.test(json)
+
+/** Types of extensions pass when the request declared one. */
+function isKnown(type: string, request: Message): boolean {
+  if (type === '"complete"') return true
+  if (type === '"input_required"') return interactive.has(request.method!)
+  const capabilities = JSON.parse(textMeta(request, capabilitiesKey)!) as { extensions?: unknown }
+  const { extensions } = capabilities
+  return typeof extensions === 'object' && extensions !== null && Object.keys(extensions).length > 0
+}
+
+const invalid = ({ id }: Message, what: string): Message =>
+  makeError(id, -32603, `the backend answered with ${what}`, { reason: 'backend_invalid' })

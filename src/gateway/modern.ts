@@ -1,0 +1,116 @@
+/**
+ * The way of one modern request, which has no session: headers and method are checked, then it is answered by the same
+ * means as any other, as JSON or as an event stream that ends with it (2026-07-28 basic/transports/streamable-http).
+ */
+import type { Backend } from '../backends/backend.ts'
+import { GatewayError } from '../errors.ts'
+import { begin, type ResponseMode } from '../exchanges/run.ts'
+import { type MessageSource, single } from '../exchanges/source.ts'
+import { errorMessage } from '../protocol/make.ts'
+import { type Message, textOf } from '../protocol/message.ts'
+import { stringMeta } from '../protocol/meta.ts'
+import { checkMirrored } from '../protocol/mirrored.ts'
+import { levelKey, removed } from '../protocol/modern.ts'
+import { line } from '../protocol/write.ts'
+import type { Reader } from '../streams/reader.ts'
+import type { Answer } from './answer.ts'
+import type { Context } from './context.ts'
+import { isLevel } from './levels.ts'
+import { discover } from './methods/discover.ts'
+import { unionMethod } from './methods/union-methods.ts'
+import { ModernCall } from './modern-call.ts'
+import { noted, noteOutcome } from './outcome.ts'
+import type { IncomingPost } from './request.ts'
+import { checkParamHeaders, withoutInvalid } from './tool-headers.ts'
+
+export class Modern {
+  readonly #context: Context
+
+  constructor(context: Context) {
+    this.#context = context
+  }
+
+  /** `mode`: how the client wants it. Rejects with the GatewayError of a refusal. */
+  async post(message: Message, incoming: IncomingPost, mode: ResponseMode): Promise<Answer> {
+    // Over HTTP the only one of the core, a cancellation, is meant for other transports.
+    if (message.kind === 'notification') return { kind: 'accepted' }
+    const { note, route } = incoming
+    const { id } = message
+    note.version = incoming.version
+    checkMirrored(message, incoming.rawHeaders)
+    if (removed.has(message.method!)) {
+      throw new GatewayError('unknown_method', `this revision has no ${message.method}`, { id })
+    }
+    const level = stringMeta(message, levelKey)
+    if (level !== undefined && !isLevel(level)) {
+      throw new GatewayError('meta', `params._meta["${levelKey}"] is no log level`, { id })
+    }
+    const call = new ModernCall(
+      { route: route.path, principal: incoming.principal, address: incoming.address },
+      this.#context
+    )
+    incoming.onGone(() => call.leave())
+    try {
+      await checkParamHeaders(message, incoming, call.seat, this.#context)
+      return await this.#answer(message, incoming, mode, call)
+    } catch (error) {
+      call.over()
+      throw error
+    }
+  }
+
+  async #answer(request: Message, incoming: IncomingPost, mode: ResponseMode, call: ModernCall): Promise<Answer> {
+    const { note, route } = incoming
+    const source = call.view(this.#source(request, incoming, call), request, route.backend)
+    const begun = await begin(source, mode, this.#context.sseAfter)
+    if (begun.kind === 'open') {
+      note.outcome = 'ok'
+      return { kind: 'stream', run: reader => void carry(noted(begun.rest, note), reader, request, call) }
+    }
+    call.over()
+    const response = begun.responses[0] ?? errorMessage(gaveUp(), request.id)
+    noteOutcome(response, note)
+    if (call.gone) note.outcome = 'cancelled'
+    return { kind: 'message', body: response, status: statusOf(response) }
+  }
+
+  #source(request: Message, incoming: IncomingPost, call: ModernCall): MessageSource {
+    const { note, route } = incoming
+    const { backend, union } = route
+    const context = this.#context
+    if (request.method === 'server/discover') return discover(request, route, call.seat, context)
+    if (request.method!.startsWith('notifications/')) {
+      return single(errorMessage(new GatewayError('method', 'a notification has no id'), request.id))
+    }
+    const run = (to: Backend, upstream: Message) => call.run(to, upstream)
+    if (backend === undefined) {
+      return unionMethod(request.method!)({ request, live: call.seat, union: union!, context, note, run })
+    }
+    note.backend = backend.name
+    const running = run(backend, request)
+    return request.method === 'tools/list' ? withoutInvalid(running, backend.name) : running
+  }
+}
+
+/** Feeds an event stream: nothing of it is kept, and none of its events has an id. */
+async function carry(source: MessageSource, reader: Reader, request: Message, call: ModernCall): Promise<void> {
+  let answered = false
+  reader.comment()
+  for (let message = await source.next(); message !== undefined; message = await source.next()) {
+    answered ||= message.kind === 'response'
+    await reader.push(undefined, line(message))
+  }
+  if (!answered && !call.gone) void reader.push(undefined, line(errorMessage(gaveUp(), request.id)))
+  reader.end()
+  call.over()
+}
+
+const gaveUp = (): GatewayError => new GatewayError('backend_broke', 'the call was given up')
+
+/** Of a response that is the whole body (decisions: "Errors to a modern client"). */
+function statusOf({ source, scanned }: Message): 200 | 400 | 404 {
+  const text = textOf(source, scanned.top, 'error')
+  const code = text === undefined ? undefined : (JSON.parse(text) as { code?: unknown } | null)?.code
+  if (code === -32601) return 404
+  return code === -32021 ? 400 : 200
+}

@@ -1,0 +1,142 @@
+/** `x-mcp-header` of the tools of a route: what the headers of a call are judged by, and which tools are left out (2026-07-28 server/tools, "x-mcp-header"). */
+import type { Backend } from '../backends/backend.ts'
+import type { MessageSource } from '../exchanges/source.ts'
+import { splice } from '../protocol/edit.ts'
+import { elements, find } from '../protocol/find.ts'
+import { isError, type Message, stringParam } from '../protocol/message.ts'
+import { checkParams, hasParamHeaders } from '../protocol/mirrored.ts'
+import { InvalidParamHeaders, type ParamHeader, paramHeaders } from '../protocol/param-headers.ts'
+import type { Live } from '../sessions/lifecycle.ts'
+import { facts } from '../telemetry/events.ts'
+import type { Context } from './context.ts'
+import { type Item, kinds } from './list-items.ts'
+import type { IncomingPost } from './request.ts'
+import { resolveName } from './resolve-name.ts'
+import { audienceOf } from './view.ts'
+
+/** How long (ms) a call waits for a list that was never read, and how long (ms) a list counts. */
+const patienceMs = 5_000
+const countsMs = 300_000
+
+/**
+ * Throws `mismatch` when the `Mcp-Param-*` headers of a call are not what the arguments say. A tool whose backend cannot
+ * tell its schema is not judged.
+ */
+export async function checkParamHeaders(
+  request: Message,
+  { route, rawHeaders }: IncomingPost,
+  live: Live,
+  context: Context
+): Promise<void> {
+  if (request.method !== 'tools/call') return
+  const name = stringParam(request, 'name')
+  if (name === undefined) return
+  const { backend, union } = route
+  let annotations: readonly ParamHeader[]
+  if (backend !== undefined) {
+    annotations = await annotationsOf(backend, name, live, context, hasParamHeaders(rawHeaders))
+  } else {
+    try {
+      const { member, name: own } = await resolveName(union!, kinds.tools, name, live)
+      annotations = await annotationsOf(member.backend, own, live, context, false)
+    } catch {
+      // A name that nobody has is told of by the call itself.
+      return
+    }
+  }
+  if (annotations.length > 0) checkParams(request, annotations, rawHeaders)
+}
+
+/** `again`: a tool that the list does not have may be new. */
+async function annotationsOf(
+  backend: Backend,
+  tool: string,
+  live: Live,
+  { lists }: Context,
+  again: boolean
+): Promise<readonly ParamHeader[]> {
+  const audience = backend.scope === 'shared' ? live.record.principal : audienceOf(live)
+  const entry = lists.entry(backend, audience, kinds.tools)
+  if (entry.list === undefined || (again && !entry.list.byId.has(tool))) {
+    await patiently(lists.reading(entry, live, countsMs, patienceMs))
+  } else {
+    // Judged by what is known; what is old is read again behind the call.
+    void lists.reading(entry, live, countsMs, patienceMs)
+  }
+  const item = entry.list?.byId.get(tool)
+  return item === undefined ? none : annotated(item)
+}
+
+async function patiently(reading: Promise<void> | undefined): Promise<void> {
+  if (reading === undefined) return
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>(resolve => {
+    timer = setTimeout(resolve, patienceMs)
+  })
+  await Promise.race([reading, late])
+  clearTimeout(timer)
+}
+
+const none: readonly ParamHeader[] = []
+
+/** Found once for each item of a list. */
+const found = new WeakMap<Item, readonly ParamHeader[]>()
+
+function annotated(item: Item): readonly ParamHeader[] {
+  let headers = found.get(item)
+  if (headers === undefined) {
+    headers = headersOf(item)
+    found.set(item, headers)
+  }
+  return headers
+}
+
+/** Of a tool whose annotations are not valid: none. */
+function headersOf({ bytes, start, end }: Item): readonly ParamHeader[] {
+  try {
+    return annotationsIn(bytes.toString('utf8', start, end))
+  } catch (error) {
+    if (error instanceof InvalidParamHeaders) return none
+    throw error
+  }
+}
+
+function annotationsIn(tool: string): readonly ParamHeader[] {
+  if (!tool.includes(annotation)) return none
+  return paramHeaders((JSON.parse(tool) as { inputSchema?: unknown } | null)?.inputSchema)
+}
+
+const annotation = '"x-mcp-header"'
+
+/** A list of tools without those whose annotations are not valid. */
+export const withoutInvalid = (source: MessageSource, backend: string): MessageSource => ({
+  async next() {
+    const message = await source.next()
+    if (message?.kind !== 'response' || isError(message) || !message.source.includes(annotation)) return message
+    return filtered(message, backend)
+  }
+})
+
+function filtered(response: Message, backend: string): Message {
+  const { source, scanned } = response
+  const { keys, spans } = scanned.top
+  const list = find(source, spans[2 * keys.indexOf('result')]!, ['tools'])
+  const tools = list && elements(source, list.start)
+  if (list === undefined || tools === undefined) return response
+  const texts = tools.map(({ start, end }) => source.toString('utf8', start, end))
+  const kept = texts.filter(text => isValid(text, backend))
+  return kept.length === texts.length ? response : splice(response, { ...list, text: `[${kept.join(',')}]` })
+}
+
+function isValid(tool: string, backend: string): boolean {
+  try {
+    annotationsIn(tool)
+    return true
+  } catch (error) {
+    if (!(error instanceof InvalidParamHeaders)) throw error
+    const { name } = JSON.parse(tool) as { name?: unknown }
+    const text = `the tool ${JSON.stringify(String(name).slice(0, 80))} is left out: ${error.message}`
+    facts.notice.publish({ level: 'warn', text, backend })
+    return false
+  }
+}

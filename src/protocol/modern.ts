@@ -1,0 +1,41 @@
+/** What modern requests and results have that legacy ones have not (2026-07-28 basic/index, "_meta"; basic/patterns/mrtr). */
+
+export const versionKey = 'io.modelcontextprotocol/protocolVersion'
+export const capabilitiesKey = 'io.modelcontextprotocol/clientCapabilities'
+export const levelKey = 'io.modelcontextprotocol/logLevel'
+export const serverKey = 'io.modelcontextprotocol/serverInfo'
+
+/** Members of `_meta` of a request. */
+export const modernKeys: ReadonlySet<string> = new Set([
+  versionKey,
+  capabilitiesKey,
+  levelKey,
+  'io.modelcontextprotocol/clientInfo'
+])
+
+/** Members of `params`. */
+export const modernParams: ReadonlySet<string> = new Set(['inputResponses', 'requestState'])
+
+/** Methods whose complete results say how long they may be kept (server/utilities/caching). */
+export const cacheable: ReadonlySet<string> = new Set([
+  'server/discover',
+  'tools/list',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read'
+])
+
+/** Methods of the core that may end in `input_required`. */
+export const interactive: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+
+/** Methods that this revision does not have any more, and those of the gateway's legacy tasks. */
+export const removed: ReadonlySet<string> = new Set([
+  'initialize',
+  'ping',
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'tasks/result',
+  'tasks/list'
+])
