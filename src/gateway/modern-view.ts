@@ -3,10 +3,10 @@
  * the request (2026-07-28 basic/transports/streamable-http, "Receiving Messages"), of results and errors what this revision
  * knows (basic/index, "Responses", "Error Codes"; server/utilities/caching).
  */
-import { splice } from '../protocol/edit.ts'
+import { editedParam, splice } from '../protocol/edit.ts'
 import { eachMember, find } from '../protocol/find.ts'
 import { makeError } from '../protocol/make.ts'
-import { type Message, stringParam, textMeta, textOf, textParam } from '../protocol/message.ts'
+import { type Message, stringParam, textMeta, textOf } from '../protocol/message.ts'
 import { stringMeta } from '../protocol/meta.ts'
 import { cacheable, capabilitiesKey, interactive, levelKey, serverKey } from '../protocol/modern.ts'
 import { passes } from './levels.ts'
@@ -35,7 +35,7 @@ const elsewhere = new Set([
 function isRelated(notice: Message, request: Message): boolean {
   switch (notice.method) {
     case 'notifications/progress':
-      return textParam(notice, 'progressToken') === textMeta(request, 'progressToken')
+      return editedParam(notice, 'progressToken') === textMeta(request, 'progressToken')
     case 'notifications/message': {
       const threshold = stringMeta(request, levelKey)
       return threshold !== undefined && passes(stringParam(notice, 'level') ?? '', threshold)

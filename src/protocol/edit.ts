@@ -18,6 +18,16 @@ export const withParam = (message: Message, key: string, json: string): Message 
 export const withMeta = (message: Message, key: string, json: string): Message =>
   setMember(message, need(message.scanned.meta), key, json)
 
+/** JSON text of `params.<key>` as it is with the edits made so far. */
+export function editedParam({ source, scanned: { params }, edits }: Message, key: string): string | undefined {
+  const i = params === undefined ? -1 : params.keys.indexOf(key)
+  if (i === -1) return undefined
+  const start = params!.spans[2 * i]!
+  const end = params!.spans[2 * i + 1]!
+  const edit = edits.find(edit => edit.start === start && edit.end === end)
+  return edit?.text ?? source.toString('utf8', start, end)
+}
+
 /** The message with a top-level member set to a JSON text. */
 export const withMember = (message: Message, key: string, json: string): Message =>
   setMember(message, message.scanned.top, key, json)

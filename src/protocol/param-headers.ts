@@ -20,7 +20,7 @@ const annotation = 'x-mcp-header'
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
 /** Schemas nested deeper than this are not looked through. */
-const maxDepth = 64
+const deepest = 64
 
 /** The annotated parameters of an `inputSchema`. Throws {@link InvalidParamHeaders}. */
 export function paramHeaders(inputSchema: unknown): readonly ParamHeader[] {
@@ -49,7 +49,7 @@ export function headerValue({ path }: ParamHeader, args: unknown): string | unde
 
 /** `direct`: reached from the root by `properties` alone. */
 function walk(schema: unknown, path: readonly string[], direct: boolean, found: ParamHeader[], depth: number): void {
-  if (depth > maxDepth) throw new InvalidParamHeaders('the schema is nested too deep')
+  if (depth > deepest) throw new InvalidParamHeaders('the schema is nested too deep')
   if (Array.isArray(schema)) {
     for (const part of schema) walk(part, path, false, found, depth + 1)
     return

@@ -23,9 +23,6 @@ export interface Live {
   hash?: string
 }
 
-/** The era that its client speaks. */
-export const eraOf = (live: Live): Era => (live.modern === true ? 'modern' : 'legacy')
-
 export type CloseReason = 'deleted' | 'expired' | 'refused' | 'removed' | 'shutdown'
 export type OnClosed = (live: Live, reason: CloseReason) => void
 

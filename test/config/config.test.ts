@@ -21,7 +21,7 @@ const common = {
   breaker: { failures: 5, ratio: 0.5, window: 30_000, minimum: 20, pause: 1000, maxPause: 30_000 }
 }
 
-const versions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']
+const versions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28']
 
 t.test('every setting has the default of the documentation', async t => {
   const { backends, routes, ...rest } = configOf('backends: { demo: { kind: module, path: ./demo.js } }')

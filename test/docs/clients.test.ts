@@ -13,7 +13,7 @@ t.test(
       t.equal(Number(status), errorTable[codeIn(reason) as ErrorCode]?.status, what)
     }
     // Faults of ours, and what clients of these revisions, or of one instance in memory, do not meet.
-    const rare = ['internal', 'mismatch', 'overloaded', 'store']
+    const rare = ['internal', 'overloaded', 'store']
     const expected = Object.entries(errorTable).filter(([code, { status }]) => status !== 200 && !rare.includes(code))
     t.same(refusals.map(([, , reason]) => codeIn(reason)).toSorted(), expected.map(([code]) => code).toSorted())
   }

@@ -40,6 +40,26 @@ async function answeredWith(t: Test, status: number, body: string): Promise<RawR
   return client.call('echo')
 }
 
+/** A request without a session, of a revision that has none. */
+function modern(
+  t: Test,
+  meta: Record<string, unknown>,
+  version = '2026-07-28',
+  method = 'tools/list',
+  headers: Record<string, string> = {}
+): Promise<Told> {
+  const all = {
+    'io.modelcontextprotocol/protocolVersion': version,
+    'io.modelcontextprotocol/clientCapabilities': {},
+    ...meta
+  }
+  return message(
+    t,
+    { id: 1, method, params: { _meta: all } },
+    { 'mcp-protocol-version': version, 'mcp-method': method, ...headers }
+  )
+}
+
 /** The last message of a response, whichever way it came. */
 async function last(response: RawResponse): Promise<Told> {
   if (response.json !== undefined) return response
@@ -53,7 +73,10 @@ const provoke: Readonly<Record<ErrorCode, (t: Test) => Promise<Told>>> = {
   method: t => message(t, { id: 1, method: 'notifications/initialized' }),
   header: t => request(t, { headers: { 'mcp-session-id': ['a', 'b'] } }),
   version: t => message(t, { id: 1, method: 'ping' }, { 'mcp-protocol-version': '2023-01-01' }),
-  mismatch: t => request(t, { headers: { 'mcp-protocol-version': '2026-07-28' } }),
+  mismatch: t => modern(t, {}, undefined, 'tools/list', { 'mcp-method': 'tools/call' }),
+  unsupported_version: t => modern(t, {}, '2026-08-01'),
+  meta: t => modern(t, { 'io.modelcontextprotocol/clientCapabilities': undefined }),
+  unknown_method: t => modern(t, {}, undefined, 'ping'),
   host: t => request(t, { headers: { host: 'rebound.example.com' } }),
   origin: t => request(t, { headers: { origin: 'https://page.example.com' } }),
   path: t => request(t, { path: '/mcp/' }),

@@ -192,27 +192,6 @@ t.test('two sessions of different versions live side by side (R2)', async t => {
   }
 })
 
-t.test('a modern request is told what is served, with no modern code: the client falls back (R9)', async t => {
-  const { url } = await startLegacy(t)
-  const body = JSON.stringify({
-    jsonrpc: '2.0',
-    id: 5,
-    method: 'server/discover',
-    params: { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } }
-  })
-  const response = await send(url, { headers: { ...usual, 'mcp-protocol-version': '2026-07-28' }, body })
-  isRefusal(t, response, 400, -32600, 5)
-  t.match(response.json.error.message, /2025-11-25/)
-  for (const method of ['GET', 'DELETE']) {
-    const { status, headers } = await send(url, {
-      method,
-      headers: { accept: 'text/event-stream', 'mcp-protocol-version': '2026-07-28' }
-    })
-    t.equal(status, 405)
-    t.equal(headers.allow, 'POST')
-  }
-})
-
 t.test('old clients and new ones share a gateway with clients that say nothing of themselves', async t => {
   const { url } = await startLegacy(t)
   const body = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05"}}'

@@ -8,7 +8,7 @@ import { withMember } from '../../protocol/edit.ts'
 import { errorMessage } from '../../protocol/make.ts'
 import { type Message, readMessage, stringParam, textOf, textParam } from '../../protocol/message.ts'
 import { ScanError, scan } from '../../protocol/scan.ts'
-import { firstModern, isModern } from '../../protocol/version.ts'
+import { firstModern, isModern, isVersion } from '../../protocol/version.ts'
 import { bytes } from '../../protocol/write.ts'
 import { type Live, Sessions, sessionHash } from '../../sessions/lifecycle.ts'
 import type { Client, SessionId, SessionRecord } from '../../sessions/session.ts'
@@ -80,7 +80,7 @@ function clientOf(request: Message, route: Route): Client {
   for (const [name, text] of Object.entries({ capabilities, clientInfo: info })) {
     if (!text.startsWith('{')) throw new GatewayError('params', `params.${name} must be an object`, { id: request.id })
   }
-  return { version: route.versions.includes(asked) ? asked : newest(route), capabilities, info }
+  return { version: isVersion(asked) && route.versions.includes(asked) ? asked : newest(route), capabilities, info }
 }
 
 /** A modern version that we speak in the header and a legacy one in the body cannot both be meant; else the header is not looked at. */

@@ -1,0 +1,191 @@
+/** Headers of modern requests say what the body says, or nothing happens (2026-07-28 basic/transports/streamable-http, "Server Validation"). */
+import t from 'tap'
+import { encodeHeader } from '../../src/protocol/sentinel.ts'
+import { type Edge, isRefusal, startEdge } from '../helpers/edge.ts'
+import { ModernClient } from '../helpers/modern.ts'
+import { RawClient } from '../helpers/raw-client.ts'
+
+const schema = (properties: object) => ({ type: 'object', properties })
+const deploy = {
+  name: 'deploy',
+  inputSchema: schema({
+    region: { type: 'string', 'x-mcp-header': 'Region' },
+    count: { type: 'integer', 'x-mcp-header': 'Count' },
+    dry: schema({ run: { type: 'boolean', 'x-mcp-header': 'Dry-Run' } })
+  })
+}
+const broken = { name: 'broken', inputSchema: schema({ a: { type: 'number', 'x-mcp-header': 'A' } }) }
+const plain = { name: 'plain', inputSchema: schema({}) }
+
+async function start(
+  t: Parameters<typeof startEdge>[0],
+  file?: Record<string, unknown>
+): Promise<Edge & { client: ModernClient }> {
+  const edge = await startEdge(t, file)
+  edge.server.on('tools/list', turn => turn.answer(JSON.stringify({ tools: [plain, broken, deploy] })))
+  edge.server.on('tools/call', turn => turn.answer('{"content":[]}'))
+  edge.server.on('resources/read', turn => turn.answer('{"contents":[]}'))
+  edge.server.on('prompts/get', turn => turn.answer('{"messages":[]}'))
+  return { ...edge, client: new ModernClient(edge.url) }
+}
+
+const called = ({ server }: Edge): number =>
+  ['tools/call', 'resources/read', 'prompts/get'].reduce((sum, method) => sum + server.heardOf(method).length, 0)
+
+const wrong: Readonly<Record<string, Record<string, string | undefined>>> = {
+  'no Mcp-Method': { 'mcp-method': undefined },
+  'Mcp-Method in another case': { 'mcp-method': 'Tools/Call' },
+  'another Mcp-Method': { 'mcp-method': 'tools/list' },
+  'an encoded Mcp-Method': { 'mcp-method': `=?base64?${Buffer.from('tools/call').toString('base64')}?=` },
+  'no Mcp-Name': { 'mcp-name': undefined },
+  'another Mcp-Name': { 'mcp-name': 'get_time' },
+  'Mcp-Name in another case': { 'mcp-name': 'Plain' },
+  'Mcp-Name with a quoted blank': { 'mcp-name': '"plain"' },
+  'no version': { 'mcp-protocol-version': undefined }
+}
+
+for (const [what, headers] of Object.entries(wrong)) {
+  t.test(`${what}: 400 with -32020, and the backend hears nothing (M26-01)`, async t => {
+    const edge = await start(t)
+    isRefusal(t, await edge.client.call('plain', {}, { id: 1, headers }), 400, -32020, 1)
+    t.equal(called(edge), 0)
+  })
+}
+
+t.test(
+  'names of headers have no case, blanks around values do not count, others may have a name too (M26-01)',
+  async t => {
+    const { client } = await start(t)
+    const odd = { 'mcp-method': undefined, 'MCP-METHOD': ' tools/call ', 'mcp-name': undefined, 'mCp-NaMe': '  plain ' }
+    t.equal((await client.call('plain', {}, { headers: odd })).status, 200)
+    t.equal((await client.request('tools/list', {}, { headers: { 'mcp-name': 'anything' } })).status, 200)
+    const byUri = { headers: { 'mcp-name': 'a' } }
+    isRefusal(t, await client.request('resources/read', { uri: 'a:b', name: 'a' }, { id: 1, ...byUri }), 400, -32020, 1)
+    t.equal((await client.request('resources/read', { uri: 'a:b' })).status, 200)
+    t.equal((await client.request('prompts/get', { name: 'greet' })).status, 200)
+  }
+)
+
+t.test('names that no header can have come encoded, and encoded ones are compared decoded (M26-03)', async t => {
+  const edge = await start(t)
+  const { client } = edge
+  const read = (uri: string, name: string) =>
+    client.request('resources/read', { uri }, { id: 1, headers: { 'mcp-name': name } })
+  const uri = 'file:///Za\u0142\u0105czniki/\u00e4.pdf'
+  t.equal((await read(uri, encodeHeader(uri))).status, 200)
+  t.equal((await client.call(' padded ')).status, 200)
+  const literal = '=?base64?dGVzdA==?='
+  t.equal((await client.call(literal)).status, 200, 'itself encoded')
+  t.equal((await read('a:b', '=?base64?YTpi?=')).status, 200, 'encoded without need')
+  const before = called(edge)
+  isRefusal(t, await client.call(literal, {}, { id: 1, headers: { 'mcp-name': literal } }), 400, -32020, 1)
+  for (const name of ['=?BASE64?YTpi?=', '=?base64?YTp?=', '=?base64?/w==?=', '=?base64??=', 'a:b\u00e4']) {
+    isRefusal(t, await read('a:b', name), 400, -32020, 1)
+  }
+  t.equal(called(edge), before)
+})
+
+t.test('Mcp-Param headers of annotated parameters say what the arguments say', async t => {
+  const edge = await start(t)
+  const { client } = edge
+  const args = { region: 'eu', count: 42, dry: { run: true } }
+  const right = { 'mcp-param-region': 'eu', 'MCP-Param-Count': '42', 'mcp-param-dry-run': 'true' }
+  const call = (headers: Record<string, string | undefined>, given: unknown = args) =>
+    client.call('deploy', given, { id: 1, headers })
+  t.equal((await call(right)).status, 200, 'known before any list was asked for')
+  t.equal((await call({ ...right, 'MCP-Param-Count': '42.0' })).status, 200, 'integers are compared as numbers')
+  t.equal((await call({ ...right, 'mcp-param-region': '=?base64?ZXU=?=' })).status, 200)
+  t.equal((await call({ ...right, 'mcp-param-other': 'x' })).status, 200, 'what is not known is not looked at')
+  t.equal((await call({}, { region: null })).status, 200, 'null and absent have none')
+  const before = called(edge)
+  for (const bad of [
+    { 'mcp-param-region': 'us' },
+    { 'mcp-param-region': undefined },
+    { 'mcp-param-region': 'EU' },
+    { 'mcp-param-region': '=?base64?ZXU?=' },
+    { 'MCP-Param-Count': '43' },
+    { 'MCP-Param-Count': '0x2a' },
+    { 'MCP-Param-Count': '' },
+    { 'mcp-param-dry-run': '1' }
+  ]) {
+    isRefusal(t, await call({ ...right, ...bad }), 400, -32020, 1)
+  }
+  isRefusal(t, await call({ 'mcp-param-region': 'eu' }, {}), 400, -32020, 1)
+  t.equal(called(edge), before)
+})
+
+t.test('integers beyond 2^53 are compared by their digits', async t => {
+  const { client, server } = await start(t)
+  server.on('tools/list', turn => turn.answer(JSON.stringify({ tools: [deploy] })))
+  const near = await client.call(
+    'deploy',
+    { count: 2 ** 53 },
+    { id: 1, headers: { 'mcp-param-count': '9007199254740993' } }
+  )
+  isRefusal(t, near, 400, -32020, 1)
+})
+
+t.test('the same holds where several backends are served, under the names that clients see', async t => {
+  const edge = await start(t)
+  const two = await startEdge(t, {
+    backends: { a: { kind: 'http', url: edge.upstream.url }, b: { kind: 'http', url: edge.upstream.url } }
+  })
+  const client = new ModernClient(two.url)
+  t.equal((await client.call('a_deploy', { region: 'eu' }, { headers: { 'mcp-param-region': 'eu' } })).status, 200)
+  const bad = await client.call('b_deploy', { region: 'eu' }, { id: 1, headers: { 'mcp-param-region': 'us' } })
+  isRefusal(t, bad, 400, -32020, 1)
+})
+
+t.test(
+  'a tool whose annotations are not valid is left out of the list, the others are as they were (M26-05)',
+  async t => {
+    const { client } = await start(t)
+    const { json } = await client.request('tools/list')
+    t.same(json.result.tools, [plain, deploy])
+  }
+)
+
+t.test('legacy requests are judged by their bodies, whatever routing headers they carry (M26-06)', async t => {
+  const edge = await startEdge(t)
+  const client = await RawClient.open(edge.url)
+  const { json } = await client.request(
+    'tools/call',
+    { name: 'echo', arguments: { a: 1 } },
+    { 'mcp-name': 'other', 'mcp-method': 'tools/list' }
+  )
+  t.equal(json.result.content[0].text, '{"a":1}')
+})
+
+t.test(
+  'whatever one header is changed to, the request is refused and nothing reaches the backend (M26-01)',
+  async t => {
+    const edge = await start(t)
+    const { client } = edge
+    const pick = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)]!
+    const words = ['eu', 'a b', ' x', '\u00e4\u00f6', '=?base64?eA==?=', '', 'A', '1', 'true', 'x\ny']
+    await client.call('deploy', { region: 'eu' }, { headers: { 'mcp-param-region': 'eu' } })
+    const before = called(edge)
+    for (let i = 0; i < 150; i++) {
+      const args = {
+        region: pick(words),
+        count: Math.floor(Math.random() * 1000) - 500,
+        dry: { run: Math.random() < 0.5 }
+      }
+      const right: Record<string, string> = {
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': 'tools/call',
+        'mcp-name': 'deploy',
+        'mcp-param-region': encodeHeader(args.region),
+        'mcp-param-count': String(args.count),
+        'mcp-param-dry-run': String(args.dry.run)
+      }
+      const name = pick(Object.keys(right))
+      const value = Math.random() < 0.3 ? undefined : encodeHeader(`${right[name]}${pick(['x', '0', ' ', '\u00e4'])}`)
+      const { status, json } = await client.call('deploy', args, { id: i, headers: { ...right, [name]: value } })
+      if (status !== 400 || json.error.code !== -32020) {
+        t.fail(JSON.stringify({ args, name, value, status, json }))
+      }
+    }
+    t.equal(called(edge), before)
+  }
+)
