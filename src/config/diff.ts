@@ -71,6 +71,7 @@ const invisible: readonly string[] = [
   'headers',
   'timeout',
   'maxTime',
+  'pool',
   'maxProcesses',
   'calls',
   'queue',

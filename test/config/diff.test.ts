@@ -48,6 +48,7 @@ const cases: [string, object, object, 'changed' | 'tuned', 'changed' | 'unchange
   ['headers', a, { ...a, headers: { 'x-a': 'b' } }, 'tuned', 'unchanged'],
   ['timeout', a, { ...a, timeout: '1s' }, 'tuned', 'unchanged'],
   ['maxTime', a, { ...a, maxTime: '1s' }, 'tuned', 'unchanged'],
+  ['pool', a, { ...a, pool: 'call' }, 'tuned', 'unchanged'],
   ['calls', a, { ...a, calls: 1 }, 'tuned', 'unchanged'],
   ['queue', a, { ...a, queue: 1 }, 'tuned', 'unchanged'],
   ['queueTime', a, { ...a, queueTime: '1s' }, 'tuned', 'unchanged'],

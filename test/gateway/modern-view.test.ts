@@ -102,7 +102,7 @@ t.test('of notifications those pass that have to do with the request', async t =
   t.ok(passes('notifications/vendor/thing', {}))
 })
 
-t.test('requests never come on the stream of an exchange (B8)', async t => {
+t.test('requests never come on the stream of an exchange', async t => {
   t.equal(
     forModern(messageOf('{"jsonrpc":"2.0","id":1,"method":"roots/list"}'), request('tools/call'), server),
     undefined

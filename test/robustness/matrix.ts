@@ -26,7 +26,7 @@ export const areas: readonly Area[] = JSON.parse(readFileSync(new URL('cases.jso
 const titled = /\btest\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/gs
 
 /** The ids in a title: `B1` is not in `B11`, `B1.2` or `%B1`. */
-const named = /(?<![\w%#-])(?:[A-Z]{3}-\d\d|[A-Z]\d{1,2})(?![\w.-]\d|\w)/g
+const named = /(?<![\w%#-])(?:[A-Z][A-Z\d]{2}-\d\d|[A-Z]\d{1,2})(?![\w.-]\d|\w)/g
 
 /** Files whose tests name an id in their titles, by id. */
 export function testsById(): ReadonlyMap<string, readonly string[]> {

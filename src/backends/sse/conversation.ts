@@ -25,6 +25,9 @@ export interface ConversationEvents {
 
 type Body = Awaited<ReturnType<Wire['stream']>>
 
+/** How long (ms) an upstream may take to hear that a call is cancelled. */
+const tellingMs = 1_000
+
 export class Conversation {
   readonly #wire: Wire
   readonly #limits: UpstreamLimits
@@ -40,6 +43,8 @@ export class Conversation {
   #flow: Flow | undefined
   #link: PipeLink | undefined
   #over = false
+  /** Cancellations that are under way: the conversation is not ended before. */
+  readonly #telling = new Set<Promise<void>>()
 
   constructor(wire: Wire, limits: UpstreamLimits, options: OpenOptions, events: ConversationEvents) {
     this.#wire = wire
@@ -50,7 +55,7 @@ export class Conversation {
     this.#correlator = new Correlator({
       backend: wire.backend,
       single: true,
-      pipe: { write: message => this.#post(message), resume: () => this.#flow?.release() },
+      pipe: { write: message => this.#write(message), resume: () => this.#flow?.release() },
       receive: message => this.#arrivals.take(message)
     })
     this.#intake = new Intake(this.#correlator, wire.backend, limits)
@@ -83,6 +88,7 @@ export class Conversation {
       this.#link = new PipeLink(this.#wire.backend, server, this.#correlator, async link => {
         this.#correlator.closeAll(link, false)
         this.#link = undefined
+        await this.#told()
         this.end(this.#wire.error('backend_broke', 'was left'))
       })
       this.#arrivals.release()
@@ -139,6 +145,25 @@ export class Conversation {
     } catch (error) {
       this.#endpoint.reject(error)
     }
+  }
+
+  #write(message: Message): Promise<void> {
+    const posting = this.#post(message)
+    if (message.method !== 'notifications/cancelled') return posting
+    this.#telling.add(posting)
+    const over = (): boolean => this.#telling.delete(posting)
+    posting.then(over, over)
+    return posting
+  }
+
+  async #told(): Promise<void> {
+    if (this.#telling.size === 0) return
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>(resolve => {
+      timer = setTimeout(resolve, tellingMs)
+    })
+    await Promise.race([late, Promise.allSettled(this.#telling)])
+    clearTimeout(timer)
   }
 
   async #post(message: Message): Promise<void> {
