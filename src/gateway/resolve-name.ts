@@ -45,14 +45,16 @@ function find(union: Union, view: View, kind: Kind, name: string): Target | unde
 
 /** Whether the lists of the others, which are not known, cannot say otherwise. */
 function isDecided(union: Union, view: View, kind: Kind, name: string, others: readonly Member[]): boolean {
-  const found: Named | undefined = view.snapshot(kind).table.find(name)
-  if (found === undefined) return false
   const { members, options } = union
   const { mode, separator } = options.naming
+  const begins = ({ prefix }: Member): boolean => name.startsWith(`${prefix}${separator}`)
+  // Anybody may have a name without a prefix: no table is made to find that out.
+  if (others.length > 0 && mode !== 'never' && (others.some(begins) || !members.some(begins))) return false
+  const found: Named | undefined = view.snapshot(kind).table.find(name)
+  if (found === undefined) return false
   const own = union.member(found.backend)!
   if (mode === 'never') return others.every(member => members.indexOf(member) > members.indexOf(own))
-  const full = name !== found.name && name.startsWith(own.prefix)
-  return others.length === 0 || (full && !others.some(({ prefix }) => name.startsWith(`${prefix}${separator}`)))
+  return others.length === 0 || (name !== found.name && begins(own))
 }
 
 /** In messages. */

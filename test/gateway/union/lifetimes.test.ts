@@ -1,7 +1,7 @@
 /** Backends of a route that come and go, and sessions that are none (NTF-03, SES-05). */
 import t from 'tap'
 import { stringParam } from '../../../src/protocol/message.ts'
-import { startGateway } from '../../helpers/gateway.ts'
+import { configOf, startGateway } from '../../helpers/gateway.ts'
 import { HttpUpstream } from '../../helpers/http-upstream.ts'
 import { RawClient, send } from '../../helpers/raw-client.ts'
 import { SseUpstream } from '../../helpers/sse-upstream.ts'
@@ -39,6 +39,28 @@ t.test('who subscribed at a backend that died is subscribed again when it is bac
     await events.message(({ method }) => method === 'notifications/resources/updated')
   }
 })
+
+t.test(
+  'a backend that is added while the gateway runs never empties the list, not even one that hangs (MUX-03)',
+  async t => {
+    const [a, b] = [new Stocked('a', { tools: ['x'] }), new Stocked('b', { tools: ['y'] })]
+    const upstreams = [await HttpUpstream.start(a), await HttpUpstream.start(b, { intercept: () => true })]
+    for (const upstream of upstreams) t.teardown(() => upstream.close())
+    const backends = Object.fromEntries(['a', 'b'].map((name, i) => [name, { kind: 'http', url: upstreams[i]!.url }]))
+    const file = (names: string[]) => ({
+      backends,
+      routes: { '/mcp': { backends: names, prefix: 'always', listTimeout: '300ms' } }
+    })
+    const { gateway, url } = await startGateway(t, file(['a']))
+    const client = await RawClient.open(url)
+    t.same(namesIn(await client.request('tools/list')), ['a_x'])
+    await gateway.reload(configOf(file(['a', 'b'])))
+    t.same(namesIn(await client.request('tools/list')), ['a_x'])
+    t.equal(said(await client.call('a_x')), 'a:x {}')
+    t.equal(a.heardOf('tools/list').length, 1, 'what is known of the others is kept')
+    upstreams[1]!.options.intercept = () => false
+  }
+)
 
 t.test('requests without a session have every backend, and leave nothing open', async t => {
   const all = await together(
