@@ -4,7 +4,7 @@ import { facts } from '../telemetry/events.ts'
 
 export interface BackendHealth {
   readonly name: string
-  /** `unknown` until somebody used it. */
+  /** `unknown` until somebody used it and it answered, or could not be reached. */
   readonly state: 'unknown' | 'up' | 'down'
   readonly lastError?: string
 }

@@ -73,6 +73,7 @@ class WorkerBackend implements Backend {
     if (this.#closed) throw this.#unavailable('the gateway closed the backend')
     const thread = await this.start()
     const { link, server } = await thread.open(options)
+    this.#health.up()
     const opened = new WorkerLink(thread, link, server, this.name)
     if (!signal.aborted) return opened
     await opened.close()
@@ -123,7 +124,6 @@ class WorkerBackend implements Backend {
       await thread.end()
       throw error
     }
-    this.#health.up()
     return thread
   }
 

@@ -59,6 +59,15 @@ function stuck(t: Test): DropFact[] {
 
 const texts = (said: Said[]): unknown => said.at(-1)?.result.content[0].text
 
+t.test('it is up from its first use on, as any backend: nobody hears what is told while it is made', async t => {
+  const health: boolean[] = []
+  t.teardown(facts.backend.subscribe(({ up }) => health.push(up)))
+  const backend = await start(t)
+  t.same(health, [])
+  await connect(backend)
+  t.same(health, [true])
+})
+
 t.test('handlers in a thread are served like any others', async t => {
   const told = notices(t)
   const backend = await start(t)
