@@ -13,6 +13,7 @@ export class Later implements MessageSource {
   readonly made: Promise<void>
   readonly #source = Promise.withResolvers<MessageSource>()
   #cancelled = false
+  #made: MessageSource | undefined
 
   constructor(id: string, make: () => Promise<MessageSource>) {
     this.made = this.#make(id, make)
@@ -24,11 +25,13 @@ export class Later implements MessageSource {
 
   cancel(): void {
     this.#cancelled = true
-    this.#source.resolve(nothing)
+    if (this.#made === undefined) this.#source.resolve(nothing)
+    else this.#made.cancel?.()
   }
 
   async #make(id: string, make: () => Promise<MessageSource>): Promise<void> {
     const source = await make().catch((error: unknown) => single(errorMessage(toGatewayError(error), id)))
+    this.#made = source
     if (this.#cancelled && source.cancel !== undefined) {
       source.cancel()
       // Read to its end it is over for whoever counts calls, too.
@@ -52,7 +55,8 @@ export function acting(source: MessageSource, act: () => Promise<void>): Message
       } catch (error) {
         return errorMessage(toGatewayError(error), message.id)
       }
-    }
+    },
+    ...(source.cancel && { cancel: reason => source.cancel!(reason) })
   }
 }
 
