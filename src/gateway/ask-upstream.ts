@@ -14,7 +14,10 @@ export interface AskOptions {
   readonly receive: (message: Message) => void
 }
 
-/** Resolves to the response, which may be an error. Rejects with the GatewayError of an exchange that failed, or `timeout`. */
+/**
+ * Resolves to the response, which may be an error. Rejects with the GatewayError of an exchange that failed, `timeout`, or
+ * `session` when the link was closed by whoever it was opened for: no fault of the upstream.
+ */
 export async function askUpstream(link: Link, request: Message, options: AskOptions): Promise<Message> {
   const { backend } = options
   const began = performance.now()
@@ -56,7 +59,7 @@ async function asked(link: Link, request: Message, options: AskOptions): Promise
     const text = `backend "${backend}" did not answer ${request.method} within ${timeoutMs} ms`
     throw new GatewayError('timeout', text, { backend })
   }
-  throw new GatewayError('backend_broke', `backend "${backend}" ended the conversation`, { backend })
+  throw new GatewayError('session', `the session that asked backend "${backend}" is over`, { backend })
 }
 
 const own: Principal = { key: 'gateway' }

@@ -16,8 +16,8 @@ export class Entry {
   /** Why there is none, or why it may be old. */
   failure: GatewayError | undefined
   fetching: Promise<void> | undefined
-  /** When the reading began that is under way. */
-  startedAt = 0
+  /** When the reading began that is under way, or was the last. */
+  startedAt = Number.NEGATIVE_INFINITY
   /** Revision and time of what was read last. */
   revision = -1
   readAt = 0

@@ -104,6 +104,8 @@ export class ListNews {
   async #look(union: Union, capability: Kind['capability'], state: State): Promise<void> {
     const pending = state.pending!
     state.pending = undefined
+    // What is served no more has no sessions: those of its path see what came in its place.
+    if (![...this.#options.routes()].some(route => route.union === union)) return
     state.looking = true
     try {
       await Promise.all(

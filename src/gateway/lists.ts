@@ -88,6 +88,12 @@ export class Lists {
     return now - entry.startedAt < patience ? entry.fetching : undefined
   }
 
+  /** Whether it is being read for the first time, and its backend has time left. */
+  isAwaited(entry: Entry, patienceMs: number): boolean {
+    const { list, fetching, failures, startedAt } = entry
+    return list === undefined && fetching !== undefined && failures === 0 && this.#now() - startedAt < patienceMs
+  }
+
   /** The lists may say something else than before: they are read again when asked for. `said`: those of a capability, the backend says. */
   invalidate(backend: Backend, said?: Kind['capability']): void {
     const { revisions } = this.#shelf(backend)
@@ -148,7 +154,10 @@ export class Lists {
     } catch (error) {
       const failure = toGatewayError(error)
       // It was the session that ended, not the backend that failed: the next one tries.
-      if (failure.code === 'session') return
+      if (failure.code === 'session') {
+        entry.startedAt = Number.NEGATIVE_INFINITY
+        return
+      }
       this.#failed(entry, failure)
     }
   }

@@ -27,7 +27,7 @@ export function resolveName(union: Union, kind: Kind, name: string, live: Live):
 
 async function slowly(union: Union, view: View, kind: Kind, name: string, live: Live): Promise<Target> {
   const { onError, naming } = union.options
-  await view.readUntil(kind, live, () => isDecided(union, view, kind, name, view.awaited(kind, live)))
+  await view.readUntil(kind, live, () => isDecided(union, view, kind, name, view.awaited(kind)))
   const found = find(union, view, kind, name)
   const unread = view.unread(kind)
   if (found !== undefined && (onError === 'skip' || isDecided(union, view, kind, name, unread))) return found

@@ -14,11 +14,14 @@ export function audienceOf({ record: { principal, client } }: Live): string {
   return hash('sha256', JSON.stringify([principal, client.version, client.capabilities]), 'base64')
 }
 
+/** No hash. */
+const several = 'several'
+
 export class View {
   readonly #union: Union
   readonly #entries: Readonly<Record<Kind['name'], readonly Entry[]>>
   readonly #snapshots = new Map<Kind, Snapshot>()
-  /** Hash of the merged list that its sessions know. */
+  /** Hash of the merged list that its sessions know; `several` when they know different ones. */
   readonly given = new Map<Kind, string>()
 
   constructor(union: Union, live: Live) {
@@ -56,12 +59,9 @@ export class View {
 
   /** The same for the lists of some backends: what others take is not waited for. */
   readOf(kind: Kind, live: Live, backends: ReadonlySet<Backend>): Promise<void> {
-    const { lists, options } = this.#union
-    const own = this.entries(kind).filter(({ backend }) => backends.has(backend))
-    const { listTtlMs, listTimeoutMs } = options
-    return this.#read(kind, live, () =>
-      own.every(entry => lists.reading(entry, live, listTtlMs, listTimeoutMs) === undefined)
-    )
+    const before = this.#begun(kind)
+    const enough = (): boolean => this.#waiting(kind, live, before, backends) === undefined
+    return this.#read(kind, live, enough, before)
   }
 
   /** The names and merged lists of what is known now. */
@@ -91,6 +91,12 @@ export class View {
     return snapshot.ready(missing) ?? snapshot.merged(missing)
   }
 
+  /** One of its sessions is given the list. Who has another one than the rest hears of it, though it may be again what it was. */
+  give(kind: Kind, { hash }: Merged): void {
+    const given = this.given.get(kind)
+    if (given !== hash) this.given.set(kind, given === undefined ? hash : several)
+  }
+
   /** Whether a backend has that; undefined when it was never met. */
   serves(backend: Backend, capability: string): boolean | undefined {
     return this.#union.lists.known.has(backend, capability)
@@ -107,14 +113,10 @@ export class View {
     return this.#union.members.filter((_member, i) => this.entries(kind)[i]!.list === undefined)
   }
 
-  /** Those whose list was never read, and is being read. */
-  awaited(kind: Kind, live: Live): Member[] {
+  /** Those whose list is being read for the first time. */
+  awaited(kind: Kind): Member[] {
     const { members, lists, options } = this.#union
-    return members.filter((_member, i) => {
-      const entry = this.entries(kind)[i]!
-      if (entry.list !== undefined) return false
-      return lists.reading(entry, live, options.listTtlMs, options.listTimeoutMs) !== undefined
-    })
+    return members.filter((_member, i) => lists.isAwaited(this.entries(kind)[i]!, options.listTimeoutMs))
   }
 
   /** Why the list of a backend, of the first that has none when none is named, is missing. */
@@ -153,11 +155,20 @@ export class View {
     return this.entries(kind).map(({ startedAt }) => startedAt)
   }
 
-  /** `before`: when readings began. What was read from its beginning since then is new enough, however often it changes. */
-  #waiting(kind: Kind, live: Live, before: readonly number[]): Promise<void>[] | undefined {
+  /**
+   * `before`: when readings began. What was read from its beginning since then is new enough, however often it changes.
+   * `backends`: those that are looked at; default: all.
+   */
+  #waiting(
+    kind: Kind,
+    live: Live,
+    before: readonly number[],
+    backends?: ReadonlySet<Backend>
+  ): Promise<void>[] | undefined {
     const { lists, options } = this.#union
     let waiting: Promise<void>[] | undefined
     for (const [i, entry] of this.entries(kind).entries()) {
+      if (backends?.has(entry.backend) === false) continue
       if (entry.fetching === undefined && entry.startedAt > before[i]!) continue
       const reading = lists.reading(entry, live, options.listTtlMs, options.listTimeoutMs)
       if (reading === undefined) continue

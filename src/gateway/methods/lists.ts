@@ -22,7 +22,7 @@ export const listOf =
     }
     const view = union.view(live)
     const answer = (merged: Merged): Message => {
-      if (!view.given.has(kind)) view.given.set(kind, merged.hash)
+      view.give(kind, merged)
       const order = members.map(({ backend }) => backend.name)
       return withId(merged.page(cursor, order), request.id!)
     }
