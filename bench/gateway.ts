@@ -9,8 +9,11 @@ export const broadcastMethod = 'notifications/tools/list_changed'
 export interface GatewayOptions {
   /** A folder for its config and log. */
   readonly folder: string
-  /** One member of `backends` in the config. */
-  readonly backend: Record<string, unknown>
+  /** One member of `backends` in the config, or all of them by name. */
+  readonly backend?: Record<string, unknown>
+  readonly backends?: Readonly<Record<string, Record<string, unknown>>>
+  /** Further members of the route. */
+  readonly route?: Readonly<Record<string, unknown>>
   /** `info` writes a line per request, into a file; `warn` none. */
   readonly level?: 'info' | 'warn'
   readonly sessions?: Record<string, unknown>
@@ -24,18 +27,19 @@ export interface Gateway {
 
 export const gatewayIsBuilt = (): boolean => fs.existsSync(main)
 
-/** The built gateway with one backend on `/mcp`, as a user would start it. */
+/** The built gateway with its backends on `/mcp`, as a user would start it. */
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
   const [port, adminPort] = [await freePort(), await freePort()]
   const level = options.level ?? 'warn'
+  const backends = options.backends ?? { bench: options.backend }
   const file = path.join(options.folder, `gateway-${port}.yaml`)
   const config = {
     server: { host: '127.0.0.1', port },
     admin: { host: '127.0.0.1', port: adminPort },
     logging: { level },
     sessions: { max: 100_000, perAddress: 100_000, ...options.sessions },
-    backends: { bench: options.backend },
-    routes: { '/mcp': { backends: ['bench'] } }
+    backends,
+    routes: { '/mcp': { backends: Object.keys(backends), ...options.route } }
   }
   fs.writeFileSync(file, JSON.stringify(config, null, 2))
   const output = path.join(options.folder, `gateway-${port}.log`)

@@ -6,9 +6,12 @@ import { gatewayIsBuilt } from './gateway.ts'
 import { type Options, type Path, readOptions, usage } from './options.ts'
 import { measureCalls } from './paths/calls.ts'
 import { measureLarge } from './paths/large.ts'
+import { measureLists } from './paths/lists.ts'
+import { measureMerge } from './paths/merge.ts'
 import { measureModule } from './paths/module.ts'
 import { measurePeers } from './paths/peers.ts'
 import { measureSessions } from './paths/sessions.ts'
+import { measureSeveral } from './paths/several.ts'
 import { measureStreams } from './paths/streams.ts'
 import { format, holds, machine, type Section } from './report.ts'
 
@@ -16,6 +19,9 @@ const measures: Record<Path, (options: Options, folder: string) => Promise<Secti
   calls: measureCalls,
   module: measureModule,
   large: measureLarge,
+  several: measureSeveral,
+  lists: measureLists,
+  merge: measureMerge,
   streams: measureStreams,
   sessions: measureSessions,
   peers: measurePeers

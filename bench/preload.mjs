@@ -1,8 +1,8 @@
 // Loaded into every measured server (`node --expose-gc --import`), floor and gateway alike. Over the IPC channel the
 // bench asks for the memory after a full collection, of the kind that V8 makes when memory runs short: what it keeps only
 // to be quick, above all the young generation that grew with past traffic, is given back first. It also tells how long
-// scavenges took since the last question. Plain JavaScript, like all that is measured: what strips types weighs 10 MB.
-import { constants, PerformanceObserver } from 'node:perf_hooks'
+// scavenges took since the last question, and how long the event loop was held up at the most. Plain JavaScript, like all that is measured: what strips types weighs 10 MB.
+import { constants, monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 let scavenges = []
@@ -25,7 +25,18 @@ const collect = async () => {
   return { rss, used: heapUsed + external, scavenge }
 }
 
+// A monitor wakes the process all the time, so that there is one only where somebody asks.
+let delays
+const longestTask = () => {
+  delays ??= monitorEventLoopDelay({ resolution: 1 })
+  const longest = delays.max / 1e6
+  delays.reset()
+  delays.enable()
+  return longest
+}
+
 process.on('message', question => {
   if (question === 'memory') void collect().then(memory => process.send(memory))
+  if (question === 'task') process.send(longestTask())
 })
 process.channel?.unref() // a thread of the program has none

@@ -82,6 +82,13 @@ export class Program {
     return memory as Memory
   }
 
+  /** The longest time (ms) that one task held the event loop since the last question; the first one begins it. */
+  async longestTask(): Promise<number> {
+    this.#child.send('task')
+    const [longest] = await once(this.#child, 'message')
+    return longest as number
+  }
+
   /** TERM, and KILL after 5 s. */
   async stop(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return

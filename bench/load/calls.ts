@@ -1,5 +1,6 @@
-// A process that sends small tools/call requests over 32 connections for a while and prints what it saw as JSON.
-// Usage: calls.ts URL SECONDS PID, the CPU time of that process over the measured time is in the output
+// A process that sends small requests over 32 connections for a while and prints what it saw as JSON.
+// Usage: calls.ts URL SECONDS PID [REQUEST], the CPU time of that process over the measured time is in the output; REQUEST is
+// method and params as they stand in the message, a tools/call of `echo` unless told otherwise
 import { cpuOf } from '../program.ts'
 import { Connection, type Reply } from './connection.ts'
 import { openSession, post } from './mcp.ts'
@@ -19,15 +20,15 @@ const connections = 32
 /** Before each measured time, ms: the first requests of a round are unlike the last of the round before, and code is compiled anew. */
 const warmUp = 3000
 
-const [address = '', seconds = '3', pid = '0'] = process.argv.slice(2)
+const echo = '"method":"tools/call","params":{"name":"echo","arguments":{"message":"hello"}}'
+const [address = '', seconds = '3', pid = '0', request = echo] = process.argv.slice(2)
 const url = new URL(address)
 const first = new Connection(url)
 const session = await openSession(first, url)
 first.close()
 
 // Every id has seven digits, so that one head serves all requests.
-const bodyOf = (id: number): string =>
-  `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"echo","arguments":{"message":"hello"}}}`
+const bodyOf = (id: number): string => `{"jsonrpc":"2.0","id":${id},${request}}`
 const example = post(url, session, bodyOf(1_000_000))
 const head = example.slice(0, example.indexOf('\r\n\r\n') + 4)
 

@@ -14,13 +14,16 @@ export interface Contender {
   readonly name: string
   readonly url: string
   readonly program: Program
+  /** Method and params of what is sent; see load/calls.ts. */
+  readonly request: string | undefined
   readonly reports: CallsReport[]
 }
 
-export const contender = (name: string, url: string, program: Program): Contender => ({
+export const contender = (name: string, url: string, program: Program, request?: string): Contender => ({
   name,
   url,
   program,
+  request,
   reports: []
 })
 
@@ -29,11 +32,13 @@ export const contender = (name: string, url: string, program: Program): Contende
  * count: code is compiled while it runs, and that is done only after some ten thousand calls.
  */
 export const takeTurns = async (contenders: readonly Contender[], options: Options): Promise<void> => {
-  for (const { url, program } of contenders) await runLoad('calls', url, options.seconds * 2, program.pid)
+  const load = ({ url, program, request }: Contender, seconds: number): Promise<CallsReport> =>
+    runLoad('calls', url, seconds, program.pid, ...(request === undefined ? [] : [request]))
+  for (const contender of contenders) await load(contender, options.seconds * 2)
   for (let round = 0; round < options.rounds; round++) {
     for (let turn = 0; turn < contenders.length; turn++) {
-      const { url, program, reports } = contenders[(round + turn) % contenders.length]!
-      reports.push(await runLoad<CallsReport>('calls', url, options.seconds, program.pid))
+      const contender = contenders[(round + turn) % contenders.length]!
+      contender.reports.push(await load(contender, options.seconds))
     }
   }
 }
