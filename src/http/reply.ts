@@ -43,11 +43,13 @@ export function writeAnswer(reply: FastifyReply, answer: Answer, options: ReplyO
 /** Whether all of it is in the socket's hands now. */
 function writeMessage(reply: FastifyReply, answer: MessageAnswer, options: ReplyOptions): boolean {
   const { body, session, status = 200 } = answer
-  if (isSingle(body) && byteLength(body) < copyBelow && isPlain(reply, options)) {
-    const text = latin1(body)
-    const head = { 'content-type': json, 'content-length': text.length, vary }
-    writePlain(reply, status, session === undefined ? head : { ...head, 'mcp-session-id': session }, text)
-    return true
+  if (isSingle(body) && isPlain(reply, options)) {
+    const length = byteLength(body)
+    const small = { 'content-type': json, 'content-length': length, vary }
+    const head = session === undefined ? small : { ...small, 'mcp-session-id': session }
+    if (length < copyBelow) writePlain(reply, status, head, latin1(body))
+    else writePieces(reply, status, head, parts(body))
+    return length < copyBelow
   }
   if (session !== undefined) reply.header('mcp-session-id', session)
   reply.code(status).header('content-type', json)
@@ -70,6 +72,15 @@ function writePlain(reply: FastifyReply, status: number, head: OutgoingHttpHeade
   reply.hijack()
   reply.raw.writeHead(status, head)
   reply.raw.end(text, 'latin1')
+}
+
+/** The same with a body that is not copied into one. Node puts what is written in one turn into one write. */
+function writePieces(reply: FastifyReply, status: number, head: OutgoingHttpHeaders, pieces: readonly Buffer[]): void {
+  reply.hijack()
+  const { raw } = reply
+  raw.writeHead(status, head)
+  for (const piece of pieces) raw.write(piece)
+  raw.end()
 }
 
 /** Larger bodies are written in their parts, not copied into one. */
