@@ -17,13 +17,20 @@ const distance = (a: string, b: string): number => {
   return row[b.length]!
 }
 
+/** How many characters both begin with: people get the beginning of a word right. */
+const shared = (a: string, b: string): number => {
+  let i = 0
+  while (i < a.length && a[i] === b[i]) i++
+  return i
+}
+
 /** The word that was probably meant; undefined when none is near. */
 export const nearest = (word: string, words: readonly string[]): string | undefined => {
   const plain = (text: string): string => text.toLowerCase().replaceAll(/[-_ ]/g, '')
   const given = plain(word).slice(0, 64)
   const [best] = words
     .map(candidate => ({ candidate, steps: distance(given, plain(candidate)) }))
-    .sort((a, b) => a.steps - b.steps)
+    .sort((a, b) => a.steps - b.steps || shared(given, b.candidate) - shared(given, a.candidate))
   return best !== undefined && best.steps <= Math.max(1, given.length / 3) && best.steps < given.length
     ? best.candidate
     : undefined
