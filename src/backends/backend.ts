@@ -29,6 +29,8 @@ export interface Tuning {
   readonly timeout?: number
   /** How many processes may run at once; those that run stay. */
   readonly maxProcesses?: number
+  /** It left the config: what becomes of it says nothing of a backend that has its name from now on. */
+  readonly retired?: true
 }
 
 export interface OpenOptions {

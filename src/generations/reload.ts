@@ -126,6 +126,7 @@ export class Generations {
     for (const name of changes.backends.changed) {
       for (const live of lives) parts.links.succeed(live, previous.backends.get(name)!, next.backends.get(name)!)
     }
+    for (const backend of previous.backends.values()) if (!isServed(backend, next)) backend.tune({ retired: true })
     parts.settings.apply(next.config)
     parts.swapped(next, previous)
     return lives

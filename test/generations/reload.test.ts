@@ -226,6 +226,22 @@ t.test('a backend is tuned where it runs: headers and limits', async t => {
   t.match((await client.call('never')).json.error.data, { reason: 'timeout', limit: 'timeout' })
 })
 
+t.test('what becomes of a backend that was replaced says nothing of the one in its place', async t => {
+  const { open, reload, adminUrl } = await start(t, { backends: { files: child() } })
+  const client = await open('/mcp')
+  const before = Number(textOf(await client.call('pid')))
+  const calling = client.call('silent')
+  const health = async (): Promise<string> =>
+    ((await (await fetch(new URL('/readyz?verbose', adminUrl))).json()) as any).backends[0].state
+  t.equal(await health(), 'up')
+  await reload({ backends: { files: child('new') } })
+  t.equal(await health(), 'unknown')
+  t.not(Number(textOf(await client.call('pid'))), before)
+  process.kill(before, 'SIGKILL')
+  t.match((await calling).json.error, { data: { reason: 'backend_broke' } })
+  t.equal(await health(), 'up')
+})
+
 t.test('settings are followed where that is possible; what needs a restart is told and left', async t => {
   const one = await upstream(t)
   const backends = { one: one.entry }

@@ -60,7 +60,8 @@ export class HttpBackend implements Backend {
     throw unavailable(this.name, options.signal.reason)
   }
 
-  tune({ headers, timeout }: Tuning): void {
+  tune({ headers, timeout, retired }: Tuning): void {
+    if (retired) this.#wire.health.retire()
     if (timeout !== undefined) this.#wire.tune(timeout)
     if (headers === undefined) return
     this.#headers = headers

@@ -134,7 +134,9 @@ export async function createModuleBackend(options: ModuleOptions): Promise<Modul
       health.up()
       return link
     },
-    tune() {},
+    tune({ retired }) {
+      if (retired) health.retire()
+    },
     async close() {
       following?.close()
       catalog.close()

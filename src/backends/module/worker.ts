@@ -80,7 +80,8 @@ class WorkerBackend implements Backend {
     throw this.#unavailable('the opening was given up', { cause: signal.reason })
   }
 
-  tune({ timeout }: Tuning): void {
+  tune({ timeout, retired }: Tuning): void {
+    if (retired) this.#health.retire()
     if (timeout !== undefined) this.#timeout = timeout
   }
 

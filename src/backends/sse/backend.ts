@@ -57,7 +57,8 @@ class SseBackend implements Backend {
     }
   }
 
-  tune({ headers, timeout }: Tuning): void {
+  tune({ headers, timeout, retired }: Tuning): void {
+    if (retired) this.#health.retire()
     if (headers !== undefined) this.#wire.headers = headers
     if (timeout !== undefined) this.#wire.timeout = timeout
   }

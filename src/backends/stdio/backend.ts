@@ -86,7 +86,8 @@ class StdioBackend implements Backend {
     }
   }
 
-  tune({ timeout, maxProcesses }: Tuning): void {
+  tune({ timeout, maxProcesses, retired }: Tuning): void {
+    if (retired) this.#health.retire()
     if (timeout !== undefined) this.#timeoutMs = timeout
     if (maxProcesses !== undefined) this.#maxProcesses = maxProcesses
   }
