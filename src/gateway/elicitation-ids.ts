@@ -2,22 +2,15 @@
  * Ids of elicitations by URL (2025-11-25 client/elicitation): a client takes all backends of its route for one server, whose
  * ids are unique. Those of several backends get the name of theirs in front. They only ever go to the client.
  */
-import { splice } from '../protocol/edit.ts'
 import { elements, find, type Span } from '../protocol/find.ts'
 import type { Message } from '../protocol/message.ts'
-import { handlePrefix } from './task-handles.ts'
+import { withHandles } from './handles.ts'
 
 const member = 'elicitationId'
 
 /** Something of a backend, for the client. */
-export function withOwnElicitations(message: Message, backend: string): Message {
-  const prefix = handlePrefix(backend)
-  let edited = message
-  for (const { start } of idsIn(message)) {
-    if (message.source[start] === 0x22) edited = splice(edited, { start: start + 1, end: start + 1, text: prefix })
-  }
-  return edited
-}
+export const withOwnElicitations = (message: Message, backend: string): Message =>
+  withHandles(message, idsIn(message), backend)
 
 function* idsIn({ method, source, scanned: { top, params } }: Message): Iterable<Span> {
   if (method === 'elicitation/create' || method === 'notifications/elicitation/complete') {

@@ -7,7 +7,7 @@ import { elements, find, type Span } from '../protocol/find.ts'
 import type { Message } from '../protocol/message.ts'
 import { decodeString } from '../protocol/names.ts'
 import type { Members } from '../protocol/scan.ts'
-import { handlePrefix, parseHandle } from './task-handles.ts'
+import { handlePrefix, parseHandle, withHandles } from './handles.ts'
 
 const relatedTask = 'io.modelcontextprotocol/related-task'
 
@@ -15,14 +15,8 @@ const relatedTask = 'io.modelcontextprotocol/related-task'
 const relatedPart = Buffer.from('related-task')
 
 /** Something of a backend, with handles for its ids. `request`: what a response answers, as the backend got it. */
-export function forClient(message: Message, backend: string, request?: Message): Message {
-  const prefix = handlePrefix(backend)
-  let edited = message
-  for (const { start } of ownIds(message, request)) {
-    if (message.source[start] === 0x22) edited = splice(edited, { start: start + 1, end: start + 1, text: prefix })
-  }
-  return edited
-}
+export const forClient = (message: Message, backend: string, request?: Message): Message =>
+  withHandles(message, ownIds(message, request), backend)
 
 /** Something of a client, with the backend's own ids for its handles; what is no handle of this backend stays as it is. */
 export function forBackend(message: Message, backend: string): Message {

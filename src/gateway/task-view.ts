@@ -6,8 +6,8 @@ import { hasTasks } from '../protocol/version.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { ClientTasks } from './client-tasks.ts'
 import { withOwnElicitations } from './elicitation-ids.ts'
+import { parseHandle } from './handles.ts'
 import type { Linked } from './linked.ts'
-import { parseHandle } from './task-handles.ts'
 import { forBackend, forClient, relatedTaskOf } from './task-ids.ts'
 
 export interface TaskView {
