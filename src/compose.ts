@@ -30,7 +30,7 @@ import { ended } from './gateway/ended.ts'
 import { Health } from './gateway/health.ts'
 import { Known } from './gateway/known.ts'
 import { Limits } from './gateway/limits.ts'
-import { tellLevelLater } from './gateway/link-level.ts'
+import { tellLevelLater, wantLevel } from './gateway/link-level.ts'
 import { Linked } from './gateway/linked.ts'
 import { Lists } from './gateway/lists.ts'
 import { Posts } from './gateway/posts.ts'
@@ -208,7 +208,10 @@ async function wire(
       lists.opened(link, backend)
       if (!restored) tellLevelLater(link, backend, users, { turns, receive: received })
     },
-    bridged: (link, _live, backend) => new ModernOverLegacy(link, backend.name),
+    bridged: (link, live, backend) =>
+      new ModernOverLegacy(link, backend.name, level =>
+        wantLevel(level, live, link, backend, links.users(live, backend), { turns, receive: received })
+      ),
     reopened: (link, backend, users, told) =>
       restore(link, backend, users, { changed: (...of) => unions.reopened(...of), receive: received, told })
   })

@@ -3,8 +3,9 @@
  * the request wants, and is refused whatever it asks of a client.
  */
 import type { Call, Exchange, Link, Server } from '../backends/backend.ts'
+import { Queue } from '../backends/queue.ts'
 import { without } from '../protocol/edit.ts'
-import { makeError, makeRequest } from '../protocol/make.ts'
+import { makeError } from '../protocol/make.ts'
 import type { Message } from '../protocol/message.ts'
 import { stringMeta } from '../protocol/meta.ts'
 import { levelKey, modernKeys, modernParams } from '../protocol/modern.ts'
@@ -12,17 +13,20 @@ import type { LinkState } from '../sessions/session.ts'
 import type { Place } from '../streams/stream-log.ts'
 import { facts } from '../telemetry/events.ts'
 
+/** Undefined when the upstream was told before; else resolves when it was. Never rejects. */
+type WantLevel = (level: string) => Promise<void> | undefined
+
 export class ModernOverLegacy implements Link {
   readonly era = 'modern'
   readonly server: Server
   readonly #link: Link
   readonly #backend: string
-  /** What the upstream was told last. */
-  #level: string | undefined
+  readonly #wantLevel: WantLevel
 
-  constructor(link: Link, backend: string) {
+  constructor(link: Link, backend: string, wantLevel: WantLevel) {
     this.#link = link
     this.#backend = backend
+    this.#wantLevel = wantLevel
     this.server = link.server
   }
 
@@ -31,15 +35,14 @@ export class ModernOverLegacy implements Link {
   }
 
   exchange(request: Message, call: Call): Exchange {
+    // Tasks of the two eras have nothing in common but their names.
+    if (request.method!.startsWith('tasks/')) return unknown(request)
     const level = stringMeta(request, levelKey)
-    const send = (): Exchange => this.#link.exchange(forLegacy(request), call)
-    const refuse = (asked: Message): void => this.#refuse(asked)
-    if (level === undefined || level === this.#level || this.server.capabilities.logging === undefined) {
-      return new Answered(send(), refuse, undefined)
-    }
-    this.#level = level
-    const setting = this.#link.exchange(makeRequest('"level"', 'logging/setLevel', { level }), call)
-    return new Answered(setting, refuse, send)
+    return new Answered(
+      () => this.#link.exchange(forLegacy(request), call),
+      level === undefined ? undefined : this.#wantLevel(level),
+      asked => this.#refuse(asked)
+    )
   }
 
   resume(clientId: string, place: Place, call: Call): Exchange {
@@ -64,6 +67,12 @@ export class ModernOverLegacy implements Link {
   }
 }
 
+function unknown(request: Message): Exchange {
+  const queue = new Queue({ cancel() {}, detach() {} })
+  queue.finish(makeError(request.id, -32601, `the server has no ${request.method}`))
+  return queue
+}
+
 /** The request without what a legacy server knows nothing of. */
 function forLegacy(request: Message): Message {
   const { params, meta } = request.scanned
@@ -72,33 +81,33 @@ function forLegacy(request: Message): Message {
   return bare
 }
 
-/** The exchange without requests of the upstream. `then`: what follows once this one is over, whatever came of it. */
+/** The exchange without requests of the upstream, begun at once or when `ready` resolves. */
 class Answered implements Exchange {
-  #exchange: Exchange
+  readonly place = undefined
+  readonly #begin: () => Exchange
   readonly #refuse: (asked: Message) => void
-  #then: (() => Exchange) | undefined
+  #ready: Promise<void> | undefined
+  #exchange: Exchange | undefined
+  #over = false
 
-  constructor(exchange: Exchange, refuse: (asked: Message) => void, then: (() => Exchange) | undefined) {
-    this.#exchange = exchange
+  constructor(begin: () => Exchange, ready: Promise<void> | undefined, refuse: (asked: Message) => void) {
+    this.#begin = begin
+    this.#ready = ready
     this.#refuse = refuse
-    this.#then = then
-  }
-
-  get place(): Place | undefined {
-    return undefined
+    if (ready === undefined) this.#exchange = begin()
   }
 
   async next(): Promise<IteratorResult<Message>> {
+    if (this.#ready !== undefined) {
+      await this.#ready
+      this.#ready = undefined
+      if (!this.#over) this.#exchange = this.#begin()
+    }
     for (;;) {
-      const arrived = await this.#exchange.next()
-      if (this.#then !== undefined && (arrived.done === true || arrived.value.kind === 'response')) {
-        this.#exchange = this.#then()
-        this.#then = undefined
-      } else if (arrived.done === true || arrived.value.kind !== 'request') {
-        return arrived
-      } else {
-        this.#refuse(arrived.value)
-      }
+      const arrived = await this.#exchange?.next()
+      if (arrived === undefined) return { done: true, value: undefined }
+      if (arrived.done === true || arrived.value.kind !== 'request') return arrived
+      this.#refuse(arrived.value)
     }
   }
 
@@ -108,13 +117,13 @@ class Answered implements Exchange {
   }
 
   cancel(reason?: string): void {
-    this.#then = undefined
-    this.#exchange.cancel(reason)
+    this.#over = true
+    this.#exchange?.cancel(reason)
   }
 
   detach(): void {
-    this.#then = undefined
-    this.#exchange.detach()
+    this.#over = true
+    this.#exchange?.detach()
   }
 
   [Symbol.asyncIterator](): this {

@@ -7,7 +7,7 @@ import { isError } from '../protocol/message.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { facts } from '../telemetry/events.ts'
 import { askUpstream } from './ask-upstream.ts'
-import { lowestOf } from './levels.ts'
+import { lowestOf, passes } from './levels.ts'
 import type { Turns } from './turns.ts'
 
 export interface LevelContext {
@@ -43,6 +43,21 @@ export async function tellLevel(
     throw new GatewayError('backend_invalid', `backend "${backend.name}" refused the log level`, {
       backend: backend.name
     })
+  })
+}
+
+/**
+ * A request of this user wants lines from that level up. Undefined when the upstream has nothing more to be told; else
+ * resolves when it was, or does not take it.
+ */
+export function wantLevel(level: string, live: Live, ...of: Parameters<typeof tellLevel>): Promise<void> | undefined {
+  const [link, backend] = of
+  const before = live.record.level
+  if (link.server.capabilities.logging === undefined || (before !== undefined && passes(level, before)))
+    return undefined
+  live.record = { ...live.record, level }
+  return tellLevel(...of).catch((error: unknown) => {
+    facts.notice.publish({ level: 'warn', text: 'the log level could not be set', backend: backend.name, error })
   })
 }
 

@@ -13,6 +13,7 @@ import { checkMirrored } from '../protocol/mirrored.ts'
 import { levelKey, removed } from '../protocol/modern.ts'
 import { line } from '../protocol/write.ts'
 import type { Reader } from '../streams/reader.ts'
+import { facts } from '../telemetry/events.ts'
 import type { Answer } from './answer.ts'
 import type { Context } from './context.ts'
 import { isLevel } from './levels.ts'
@@ -65,7 +66,18 @@ export class Modern {
     const begun = await begin(source, mode, this.#context.sseAfter)
     if (begun.kind === 'open') {
       note.outcome = 'ok'
-      return { kind: 'stream', run: reader => void carry(noted(begun.rest, note), reader, request, call) }
+      const rest = noted(begun.rest, note)
+      return {
+        kind: 'stream',
+        run: reader => {
+          carry(rest, reader, request, call)
+            .catch((error: unknown) => {
+              facts.notice.publish({ level: 'error', text: 'a fault of the gateway ended a stream', error })
+              reader.end()
+            })
+            .finally(() => call.over())
+        }
+      }
     }
     call.over()
     const response = begun.responses[0] ?? errorMessage(gaveUp(), request.id)
@@ -102,7 +114,6 @@ async function carry(source: MessageSource, reader: Reader, request: Message, ca
   }
   if (!answered && !call.gone) void reader.push(undefined, line(errorMessage(gaveUp(), request.id)))
   reader.end()
-  call.over()
 }
 
 const gaveUp = (): GatewayError => new GatewayError('backend_broke', 'the call was given up')

@@ -13,8 +13,8 @@ export const modernKeys: ReadonlySet<string> = new Set([
   'io.modelcontextprotocol/clientInfo'
 ])
 
-/** Members of `params`. */
-export const modernParams: ReadonlySet<string> = new Set(['inputResponses', 'requestState'])
+/** Members of `params` that a legacy server would not know, or take for something else. */
+export const modernParams: ReadonlySet<string> = new Set(['inputResponses', 'requestState', 'task'])
 
 /** Methods whose complete results say how long they may be kept (server/utilities/caching). */
 export const cacheable: ReadonlySet<string> = new Set([

