@@ -29,8 +29,9 @@ export async function tellLevel(
   { turns, receive }: LevelContext
 ): Promise<void> {
   if (link.server.capabilities.logging === undefined) return
-  // What the upstream is told depends on the others, who may be changing theirs.
-  await turns.run(`${backend.identity} level`, async () => {
+  // What the upstream is told depends on the others, who may be changing theirs; who has a link alone waits for nobody else.
+  const others = backend.scope === 'shared' ? '' : [...users][0]?.record.id
+  await turns.run(`${backend.identity} level ${others}`, async () => {
     if (!anySet(users)) return
     const levels = [...users].map(({ record }) => record.level)
     const level = backend.scope === 'shared' ? lowestOf(levels) : levels.find(level => level !== undefined)
