@@ -206,6 +206,7 @@ async function wire(
     },
     opened: (link, backend, users, restored) => {
       lists.opened(link, backend)
+      if (backend.scope === 'session') for (const live of users) retiring.opened(live, backend)
       if (!restored) tellLevelLater(link, backend, users, { turns, receive: received })
     },
     bridged: (link, live, backend) =>

@@ -50,6 +50,11 @@ export class Retiring {
     })
   }
 
+  /** A link was opened for a session: a call may have been let in before its backend left the path, and found it only now. */
+  opened(live: Live, backend: Backend): void {
+    if (!this.#serves(live, backend)) this.add([])
+  }
+
   /** Whether anything is left to be closed. */
   get busy(): boolean {
     return this.#working !== undefined

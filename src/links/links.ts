@@ -92,6 +92,9 @@ export class Links {
     if (own === undefined || slot === undefined) return
     own.delete(backend)
     if (own.size === 0) this.#slots.delete(live)
+    // What it asked the session is asked no more.
+    const link = slot.of(live)
+    if (link !== undefined) this.#options.lost(link, new Set([live]))
     await this.#released(this.#leave(live, slot))
   }
 
