@@ -35,12 +35,13 @@ export class Entry {
     this.list = list
     this.failure = undefined
     this.failures = 0
+    this.retryAt = 0
     this.revision = revision
     this.readAt = now
   }
 
   isPaused(now: number, revision: number): boolean {
-    return this.failure !== undefined && now < this.retryAt && this.paused === revision
+    return now < this.retryAt && this.paused === revision
   }
 
   /** Not again before some time is over, longer with each failure. */

@@ -165,8 +165,10 @@ export class Lists {
   #failed(entry: Entry, failure: GatewayError): void {
     const { backend, kind } = entry
     const told = entry.failure !== undefined
-    entry.failure = failure
     entry.pause(this.#now(), this.#revision(entry))
+    // It is busy, not away: what it listed last is what it has.
+    if (failure.code === 'overloaded' && entry.list !== undefined) return
+    entry.failure = failure
     if (unreached.has(failure.code)) this.#shelf(backend).away = true
     this.#context?.failed(backend)
     if (told) return

@@ -98,3 +98,24 @@ t.test('what a backend said before it left the route opens no link to it', async
   t.equal(b!.heardOf('initialize').length, met)
   t.equal(b!.heardOf('tools/list').length, listed)
 })
+
+t.test('a backend that is busy is not away: its list stays', async t => {
+  const all = await together(
+    t,
+    { a: { tools: ['x'] }, b: { tools: ['y'] } },
+    { route: { listTtl: '1ms' }, backends: { b: { calls: 1, queue: 0 } } }
+  )
+  const client = await all.open()
+  t.same(namesIn(await client.request('tools/list')), ['x', 'y'])
+  const { promise: called, resolve } = Promise.withResolvers<Turn>()
+  all.servers.b!.on('tools/call', resolve)
+  const call = client.call('y')
+  const turn = await called
+  const { json } = await client.request('tools/list')
+  t.same(namesIn({ json }), ['x', 'y'])
+  t.equal(json.result._meta, undefined)
+  turn.answer('{"content":[{"type":"text","text":"late"}]}')
+  t.equal(said(await call), 'late')
+  all.servers.b!.tools.push('z')
+  await until('it is read again', async () => namesIn(await client.request('tools/list')).includes('z'), 3_000)
+})
