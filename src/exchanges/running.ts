@@ -65,6 +65,8 @@ export class Running implements Asker, Call, MessageSource {
   #pulling = false
   #retried = false
   #asks = 0
+  /** Its place at the backend is free: it was sent, and stands still. */
+  #aside = false
   #onCloseStream: (() => void) | undefined
   #over = false
   #error: string | undefined
@@ -134,13 +136,16 @@ export class Running implements Asker, Call, MessageSource {
   }
 
   asked(): void {
-    if (this.#asks++ === 0) this.#gate.aside()
+    if (this.#asks++ === 0 && this.#exchange !== undefined) {
+      this.#aside = true
+      this.#gate.aside()
+    }
     this.#deadline?.stop()
   }
 
   answered(): void {
     if (--this.#asks !== 0) return
-    this.#gate.back()
+    this.#back()
     this.#deadline?.start()
   }
 
@@ -249,9 +254,14 @@ export class Running implements Asker, Call, MessageSource {
   /** What the upstream asked meanwhile stays open: on one pipe it may not have been for this call. */
   #respond(response: Message): void {
     if (facts.operation.wanted) this.#error = failureOf(response)?.code
-    if (this.#asks > 0) this.#gate.back()
     this.#asks = 0
     this.#finish(response, 'ok')
+  }
+
+  #back(): void {
+    if (!this.#aside) return
+    this.#aside = false
+    this.#gate.back()
   }
 
   #give(message: Message): void {
@@ -267,6 +277,7 @@ export class Running implements Asker, Call, MessageSource {
     this.#deadline?.stop()
     this.#deadline = undefined
     if (this.#asks > 0) this.#context.asked.drop(this, this.live)
+    this.#back()
     if (this.#admission !== undefined) this.#gate.leave(this.#admission, how)
     if (last !== undefined) this.#give(last)
     this.#over = true

@@ -524,3 +524,33 @@ t.test('calls that fail open the breaker, the next one is refused at once (B13)'
   t.match(await rest(call()), [{ error: { data: { reason: 'backend_unavailable', retryAfter: 1 } } }])
   t.equal(gates.state(backend).breaker, 'open')
 })
+
+t.test('calls in line, and calls that are over, give no places to others while the client is asked', async t => {
+  const gates = new Gates()
+  const { backend, call, open } = scene(t, { gates })
+  gates.set(backend, { ...defaultLimits, calls: 1, queue: 10 })
+  const gate = gates.of(backend)
+  const running = call({ id: 'first' })
+  await open(running)
+  const inLine = ['second', 'third', 'fourth'].map(id => {
+    const one = call({ id })
+    void one.next()
+    return one
+  })
+  await settled()
+  t.equal(gate.waiting, 3)
+  // An upstream asked outside of its calls: all stand still.
+  for (const one of [running, ...inLine]) one.asked()
+  t.equal(gate.waiting, 2, 'the place of the one that had one')
+  t.equal(gate.inFlight, 1)
+  running.cancel()
+  await settled()
+  t.equal(gate.waiting, 2, 'it had given its place away')
+  t.equal(gate.inFlight, 1)
+  for (const one of [running, ...inLine]) one.answered()
+  t.equal(gate.inFlight, 1)
+  for (const one of inLine) one.cancel()
+  await settled()
+  t.equal(gate.inFlight, 0)
+  t.equal(gate.waiting, 0)
+})
