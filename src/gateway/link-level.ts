@@ -30,8 +30,8 @@ export async function tellLevel(
 ): Promise<void> {
   if (link.server.capabilities.logging === undefined) return
   // What the upstream is told depends on the others, who may be changing theirs; who has a link alone waits for nobody else.
-  const others = backend.scope === 'shared' ? '' : [...users][0]?.record.id
-  await turns.run(`${backend.identity} level ${others}`, async () => {
+  const whose = backend.scope === 'shared' ? '' : ` of ${[...users][0]?.record.id}`
+  await turns.run(`${backend.identity} level${whose}`, async () => {
     if (!anySet(users)) return
     const levels = [...users].map(({ record }) => record.level)
     const level = backend.scope === 'shared' ? lowestOf(levels) : levels.find(level => level !== undefined)

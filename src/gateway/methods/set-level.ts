@@ -23,7 +23,7 @@ export function setLevel(call: MethodCall): MessageSource {
     }
     if (backend.scope === 'session') return set(request)
     // What the upstream is told depends on the others, who may be changing theirs.
-    const response = context.turns.run(`${backend.identity} level `, () => {
+    const response = context.turns.run(`${backend.identity} level`, () => {
       const others = [...context.links.users(live, backend)].filter(user => user !== live)
       const lowest = lowestOf([level, ...others.map(({ record }) => record.level)])
       return responseOf(set(withParam(request, 'level', JSON.stringify(lowest))))
