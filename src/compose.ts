@@ -12,7 +12,6 @@ import { ModernOverLegacy } from './bridge/modern-over-legacy.ts'
 import { forOlderClient } from './bridge/older-client.ts'
 import { sampledForOlderServer } from './bridge/older-sampling.ts'
 import type { BackendConfig, Config } from './config/config.ts'
-import { notes } from './config/resolve.ts'
 import { secretsOf } from './config/secrets.ts'
 import { GatewayError } from './errors.ts'
 import { Asked, type AskedOptions } from './exchanges/asked.ts'
@@ -32,12 +31,13 @@ import { Known } from './gateway/known.ts'
 import { Limits } from './gateway/limits.ts'
 import { tellLevelLater, wantLevel } from './gateway/link-level.ts'
 import { Linked } from './gateway/linked.ts'
+import { listening } from './gateway/listening.ts'
 import { Lists } from './gateway/lists.ts'
+import { opened } from './gateway/opened.ts'
 import { Posts } from './gateway/posts.ts'
-import { Probes } from './gateway/probes.ts'
+import { cannotBeReached, Probes, watched } from './gateway/probes.ts'
 import { isFor, receive } from './gateway/receive.ts'
 import { restore } from './gateway/restore.ts'
-import type { Route } from './gateway/route.ts'
 import { routeOf } from './gateway/routes.ts'
 import { Seats } from './gateway/seats.ts'
 import { self, version } from './gateway/self.ts'
@@ -45,6 +45,7 @@ import { taskView } from './gateway/task-view.ts'
 import { Turns } from './gateway/turns.ts'
 import { Unions } from './gateway/unions.ts'
 import { type Generation, generate, type Makers } from './generations/generation.ts'
+import { greet } from './generations/greeting.ts'
 import { Outcomes } from './generations/outcomes.ts'
 import { Generations, type ReloadReport, servedAt } from './generations/reload.ts'
 import { Retiring } from './generations/retiring.ts'
@@ -53,13 +54,14 @@ import { drain } from './generations/shutdown.ts'
 import type { Handler } from './handlers/handler.ts'
 import { localUrl } from './http/addresses.ts'
 import { createAdmin } from './http/admin.ts'
+import { serverOptionsOf } from './http/options.ts'
 import { Pressure } from './http/pressure.ts'
 import { createServer } from './http/server.ts'
 import { MemoryPresence } from './instances/memory.ts'
 import { Links, type LinksOptions } from './links/links.ts'
 import { makeNotification } from './protocol/make.ts'
 import type { Message } from './protocol/message.ts'
-import { type Live, Sessions, sessionHash } from './sessions/lifecycle.ts'
+import { type Live, Sessions } from './sessions/lifecycle.ts'
 import { MemorySessionStore } from './sessions/memory.ts'
 import type { SessionStore } from './sessions/session.ts'
 import { MemoryStreamLog } from './streams/memory.ts'
@@ -156,7 +158,6 @@ async function wire(
 ): Promise<Gateway> {
   // What was read at the start; whatever follows the config is in `settings`, what is served in `generations`.
   const { config } = first
-  const { streams } = config
   const settings = new Settings(config)
   const generations = new Generations(first)
   const presence = new MemoryPresence()
@@ -353,25 +354,13 @@ async function wire(
     changes,
     retiring,
     swapped(next, previous) {
+      greet(next, path => url(path), previous)
       health.serve(next.backends.values(), previous.backends.values())
       probes.watch(watched(next.routes.values()), ({ name }) => health.of(name).state === 'down')
     }
   })
   const dispatch = new Dispatch(context)
-  const server = await createServer(dispatch, generations, authenticator, pressure, {
-    host: config.server.host,
-    publicUrl: config.server.publicUrl,
-    allowedOrigins: config.server.allowedOrigins,
-    allowedHosts: config.server.allowedHosts,
-    trustProxy: config.server.trustProxy,
-    bodyLimit: config.server.limits.body,
-    maxConnections: config.server.limits.maxConnections,
-    headersTimeoutMs: config.server.limits.headersTimeout,
-    requestTimeoutMs: config.server.limits.requestTimeout,
-    keepAliveMs: streams.keepAlive,
-    stallMs: streams.stall,
-    highWater: streams.highWater
-  })
+  const server = await createServer(dispatch, generations, authenticator, pressure, serverOptionsOf(config))
   const states = () => backendStates(generations.current.backends.values(), { health, gates, inFlight })
   const metrics = createMetrics({
     version,
@@ -458,10 +447,7 @@ async function wire(
         config.admin === undefined ? undefined : (await admin!.listen(config.admin.host, config.admin.port)).port
       port = await server.listen(config.server.port)
       state = 'ready'
-      for (const note of notes(config)) logger.warn(note)
-      for (const route of first.routes.values()) {
-        logger.info(`serving ${route.backends.map(({ name }) => name).join(', ')} at ${url(route.path)}`)
-      }
+      greet(first, url)
       if (config.server.publicUrl !== undefined) logger.info(`listening at ${ownUrl()}`)
       logger.info('point a client at it', { mcpServers: clientBlock(config.routes, path => url(path)) })
       if (adminPort !== undefined) logger.info(`health and metrics at ${localUrl(config.admin!.host, adminPort)}`)
@@ -483,28 +469,6 @@ async function wire(
       return closing
     }
   }
-}
-
-/** A link that another instance opened is opened here too when its session listens here. */
-function listening(live: Live, on: boolean, links: Links, route: Route | undefined): void {
-  links.listen(live, on)
-  if (!on) return
-  for (const backend of servedAt(route)) {
-    if (live.record.links[backend.identity] !== undefined) links.get(live, backend).catch(() => {})
-  }
-}
-
-const cannotBeReached = ({ name }: Backend): GatewayError =>
-  new GatewayError('backend_unavailable', `backend "${name}" cannot be reached`, { backend: name })
-
-/** Those whose coming and going changes what is served: a route of one backend has nothing without it. */
-const watched = (routes: Iterable<Route>): Set<Backend> =>
-  new Set([...routes].flatMap(({ union, backends }) => (union === undefined ? [] : backends)))
-
-function opened(live: Live): void {
-  if (!facts.session.wanted) return
-  const { route, client } = live.record
-  facts.session.publish({ route, session: sessionHash(live), version: client.version, event: 'opened' })
 }
 
 function createBackend(backend: BackendConfig, { server }: Config, fresh: boolean): Promise<Backend> | Backend {

@@ -6,7 +6,9 @@ import { anonymous } from '../auth/principal.ts'
 import type { Backend } from '../backends/backend.ts'
 import { Backoff } from '../backends/backoff.ts'
 import { type Clock, systemClock } from '../backends/clock.ts'
+import { GatewayError } from '../errors.ts'
 import { facts } from '../telemetry/events.ts'
+import type { Route } from './route.ts'
 import { self } from './self.ts'
 
 /** How long (ms) one attempt may take. */
@@ -157,3 +159,10 @@ export class Probes {
     this.#options.back(backend)
   }
 }
+
+/** Those whose coming and going changes what is served: a route of one backend has nothing without it. */
+export const watched = (routes: Iterable<Route>): Set<Backend> =>
+  new Set([...routes].flatMap(({ union, backends }) => (union === undefined ? [] : backends)))
+
+export const cannotBeReached = ({ name }: Backend): GatewayError =>
+  new GatewayError('backend_unavailable', `backend "${name}" cannot be reached`, { backend: name })
