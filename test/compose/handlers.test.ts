@@ -83,7 +83,9 @@ t.test('only module backends take handlers', async t => {
 
 t.test('R155: strict in the config refuses to start, which otherwise leaves a broken file out', async t => {
   const broken = { 'broken.mjs': "throw new Error('on purpose')" }
-  await t.rejects(embedded(t, { strict: true }, {}, broken), { message: /broken\.mjs cannot be loaded: on purpose/ })
+  await t.rejects(embedded(t, { strict: true }, {}, broken), {
+    message: /^backend "[\w-]+": \S+broken\.mjs cannot be loaded: on purpose/
+  })
   const gateway = await embedded(t, {}, {}, broken)
   await gateway.listen()
   t.same(await toolNames(await RawClient.open(gateway.url('/mcp/local'))), ['found', 'large'])

@@ -34,14 +34,12 @@ export class HandlersAt {
   async load(fresh: boolean): Promise<readonly Handler[]> {
     const found = await this.#discover(fresh ? nothing : undefined)
     for (const { file, error } of found.problems) {
-      const text = `${file} cannot be loaded`
       if (this.#options.strict || found.handlers.length === 0) {
-        throw new GatewayError('backend_unavailable', `${text}: ${reasonOf(error)}`, {
-          backend: this.#options.name,
-          cause: error
-        })
+        const { name } = this.#options
+        const text = `backend "${name}": ${file} cannot be loaded: ${reasonOf(error)}`
+        throw new GatewayError('backend_unavailable', text, { backend: name, cause: error })
       }
-      this.#tell(`${text} and is left out: ${reasonOf(error)}`, error)
+      this.#tell(`${file} cannot be loaded and is left out: ${reasonOf(error)}`, error)
     }
     this.#found = found
     return found.handlers
