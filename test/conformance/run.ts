@@ -8,13 +8,15 @@ import { runSuite } from './suite.ts'
 /**
  * `run.ts [--backend http|stdio|module|several|direct]`: the official conformance suite against the built gateway with our
  * fixture behind it (http unless told otherwise; several: on one route with backends that are dead, hang, flood, or have
- * the same names), or against the fixture itself (direct). One line per scenario; exits with 0 when all of them passed, with
- * 1 when one did not or is missing.
+ * the same names), or against the fixture itself (direct), in the revision of `--revision` (2025-11-25 unless told otherwise).
+ * One line per scenario; exits with 0 when all of them passed, with 1 when one did not or is missing.
  */
 
-const revision = '2025-11-25'
-/** 30 scored and 3 unscored scenarios. */
-const expected = 33
+/** How many scenarios there are, scored and unscored, and those that need what is not there yet: they may fail. */
+const revisions: Readonly<Record<string, { readonly expected: number; readonly open: RegExp }>> = {
+  '2025-11-25': { expected: 33, open: /^$/ },
+  '2026-07-28': { expected: 50, open: /^(input-required-|tasks-|server-stateless$|http-custom-header-)/ }
+}
 
 const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/conformance/${name}.ts`, import.meta.url))
 
@@ -88,7 +90,11 @@ const start: Record<string, () => Promise<Running>> = {
   }
 }
 
-const { values } = parseArgs({ options: { backend: { type: 'string', default: 'http' } } })
+const { values } = parseArgs({
+  options: { backend: { type: 'string', default: 'http' }, revision: { type: 'string', default: '2025-11-25' } }
+})
+const { revision } = values
+const { expected, open } = revisions[revision] ?? { expected: 0, open: /^$/ }
 const starter = start[values.backend]
 if (!starter) {
   console.error(`Unknown backend "${values.backend}": one of ${Object.keys(start).join(', ')}`)
@@ -100,9 +106,10 @@ try {
   const scenarios = await runSuite(server.url, revision)
   for (const { name, passed, detail } of scenarios) console.log(`${passed ? 'ok    ' : 'not ok'} ${name} (${detail})`)
   const passed = scenarios.filter(scenario => scenario.passed).length
-  console.log(`${passed} passed, ${scenarios.length - passed} failed`)
+  const excused = scenarios.filter(({ name, passed }) => !passed && open.test(name)).length
+  console.log(`${passed} passed, ${scenarios.length - passed} failed, ${excused} of these for what is not there yet`)
   if (scenarios.length !== expected) console.log(`${expected} scenarios expected, ${scenarios.length} ran`)
-  process.exitCode = passed === expected && scenarios.length === expected ? 0 : 1
+  process.exitCode = passed + excused === expected && scenarios.length === expected ? 0 : 1
 } finally {
   await server.stop()
 }
