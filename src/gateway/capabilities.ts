@@ -25,12 +25,15 @@ function together(one: Capabilities, other: Capabilities): Capabilities {
   const names = new Set([...Object.keys(one), ...Object.keys(other)])
   return Object.fromEntries(
     [...names].map(name => {
-      const [first, second] = [one[name], other[name]]
+      const [first, second] = [own(one, name), own(other, name)]
       if (isObject(first) && isObject(second)) return [name, together(first, second)]
       return [name, first === undefined || first === false ? (second ?? first) : first]
     })
   )
 }
+
+/** Not what every object has. */
+const own = (object: Capabilities, name: string): unknown => (Object.hasOwn(object, name) ? object[name] : undefined)
 
 const isObject = (value: unknown): value is Capabilities =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -165,6 +165,7 @@ export class Lists {
   #failed(entry: Entry, failure: GatewayError): void {
     const { backend, kind } = entry
     const told = entry.failure !== undefined
+    const known = [...this.#shelf(backend).entries.values()].some(other => other.kind === kind && other.failure)
     entry.pause(this.#now(), this.#revision(entry))
     // It is busy, not away: what it listed last is what it has.
     if (failure.code === 'overloaded' && entry.list !== undefined) return
@@ -173,7 +174,8 @@ export class Lists {
     this.#context?.failed(backend)
     if (told) return
     const text = `${kind.method} of this backend is left out: ${failure.message}`
-    facts.notice.publish({ level: 'warn', text, backend: backend.name })
+    // Once for all audiences.
+    if (!known) facts.notice.publish({ level: 'warn', text, backend: backend.name })
     this.#context?.changed(backend, kind, false)
   }
 
