@@ -7,7 +7,10 @@ import type { Place } from '../streams/stream-log.ts'
 
 export interface Backend {
   readonly name: string
-  /** Hash of what makes it this backend (kind, address or command, scope); its links are recorded under it. Tuning is not in it. */
+  /**
+   * Hash of what makes it this backend (kind, address or command, scope; its name where links can be reopened, for two may have
+   * one address); its links are recorded under it. Tuning is not in it.
+   */
   readonly identity: string
   /** `session`: a link serves one session. `shared`: one link for all sessions, no client capabilities declared upstream. */
   readonly scope: 'session' | 'shared'

@@ -33,7 +33,7 @@ export class HttpBackend implements Backend {
   constructor(options: HttpBackendOptions) {
     this.name = options.name
     this.identity = createHash('sha256')
-      .update(JSON.stringify(['http', options.url]))
+      .update(JSON.stringify(['http', options.name, options.url]))
       .digest('hex')
     this.#headers = options.headers ?? {}
     this.#wire = new Wire({

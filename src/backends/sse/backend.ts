@@ -34,7 +34,7 @@ class SseBackend implements Backend {
     const { name, url, headers = {}, timeout = 60_000, limits } = options
     this.name = name
     this.identity = createHash('sha256')
-      .update(JSON.stringify(['sse', url]))
+      .update(JSON.stringify(['sse', name, url]))
       .digest('hex')
     this.#wire = new Wire({ backend: name, url: new URL(url), headers, timeout })
     this.#limits = { upstream: limits?.upstream ?? 32 * 1024 * 1024, depth: limits?.depth ?? 64 }

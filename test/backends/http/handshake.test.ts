@@ -181,13 +181,15 @@ t.test('an opening that is given up during its last step leaves no session behin
   await until('the DELETE', () => on.upstream.sessions.size === 0)
 })
 
-t.test('identity is of the address alone', async t => {
+t.test('identity is of name and address', async t => {
   const on = await bench(t)
-  const same = new HttpBackend({ name: 'other', url: on.upstream.url, headers: { a: 'b' }, timeout: 1 })
+  const same = new HttpBackend({ name: on.backend.name, url: on.upstream.url, headers: { a: 'b' }, timeout: 1 })
   const other = new HttpBackend({ name: 'docs', url: `${on.upstream.url}&x=1` })
   t.equal(same.identity, on.backend.identity)
   t.not(other.identity, on.backend.identity)
-  await Promise.all([same.close(), other.close()])
+  const named = new HttpBackend({ name: 'other', url: on.upstream.url })
+  t.not(named.identity, on.backend.identity, 'two may have one address')
+  await Promise.all([same.close(), other.close(), named.close()])
 })
 
 t.test('whoever answers a notification without end is cut off', async t => {
