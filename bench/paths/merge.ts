@@ -14,6 +14,8 @@ const lists = 8
 
 interface Merge {
   readonly milliseconds: number
+  /** CPU time of the gateway, all threads, in milliseconds. */
+  readonly cpu: number
   readonly longestTask: number
 }
 
@@ -31,13 +33,15 @@ export const measureMerge = async (options: Options, folder: string): Promise<Se
         for (let list = 0; list < lists; list++) {
           await sleep(50)
           await program.longestTask()
+          const cpuBefore = program.cpu()
           const began = performance.now()
           const text = await client.text(`{"jsonrpc":"2.0","id":${list},"method":"tools/list"}`)
           const milliseconds = performance.now() - began
           const longestTask = await program.longestTask()
+          const cpu = (program.cpu() - cpuBefore) / 1_000
           const found = text.split('"inputSchema"').length - 1
           if (found !== tools) throw new Error(`${found} tools were listed`)
-          ;(list === 0 ? first : later).push({ milliseconds, longestTask })
+          ;(list === 0 ? first : later).push({ milliseconds, cpu, longestTask })
         }
       } finally {
         await program.stop()
@@ -50,6 +54,7 @@ export const measureMerge = async (options: Options, folder: string): Promise<Se
     name,
     figures: {
       ms: median(merges.map(({ milliseconds }) => milliseconds)),
+      'CPU ms': median(merges.map(({ cpu }) => cpu)),
       'longest task ms': median(merges.map(({ longestTask }) => longestTask))
     }
   })
