@@ -210,6 +210,7 @@ async function wire(
       if (backend.scope === 'session') for (const live of users) retiring.opened(live, backend)
       if (!restored) tellLevelLater(link, backend, users, { turns, receive: received })
     },
+    missed: backend => lists.invalidate(backend),
     bridged: (link, live, backend) =>
       new ModernOverLegacy(link, backend.name, level =>
         wantLevel(level, live, link, backend, links.users(live, backend), { turns, receive: received })

@@ -48,6 +48,8 @@ export interface OpenOptions {
   readonly receive: (message: Message) => void
   /** The conversation is over without `close`: the child died, the upstream forgot the session. Called once; exchanges that are open fail by themselves. */
   readonly ended: (reason: Error) => void
+  /** What belongs to no exchange could not be heard for a while, and is not told again. Must not throw. */
+  readonly missed?: () => void
 }
 
 /** What the upstream said of itself. */

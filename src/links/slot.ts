@@ -23,6 +23,8 @@ export interface LinksOptions {
    * rejects. `told`: the users heard already that lists may have changed.
    */
   readonly reopened: (link: Link, backend: Backend, users: ReadonlySet<Live>, told: boolean) => Promise<void>
+  /** What the upstream said outside of exchanges was not heard for a while. Must not throw. */
+  readonly missed?: (backend: Backend) => void
   /** A link of one era, as users of the other see it. Made once for each link and user. */
   readonly bridged?: (link: Link, live: Live, backend: Backend) => Link
 }
@@ -128,7 +130,8 @@ export class Slot {
       ended: reason => {
         over = reason
         if (link !== undefined) this.#lose(link, reason)
-      }
+      },
+      missed: () => this.#options.missed?.(backend)
     })
     if (over !== undefined) throw this.#lostAtOnce(link, over)
     for (const message of early) receive(message, link, backend, users)

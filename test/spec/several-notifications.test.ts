@@ -226,6 +226,23 @@ t.test('a backend that changes its list whenever it is read holds up no list (NT
   }
 })
 
+t.test(
+  'a change that came while the stream of a backend was broken is seen when it is there again (NTF-05)',
+  async t => {
+    const { open, catalogs } = await startSeveral(t, { a: { tools: ['a1'] }, b: { tools: ['b1'] } })
+    const { a } = catalogs
+    const client = await open()
+    const channel = await client.get()
+    t.same(names(await wholeList(client, 'tools/list')), ['a1', 'b1'])
+    await until('it is listened to', () => a.channels.size === 1)
+    a.upstream.cut()
+    await until('the stream is broken', () => a.channels.size === 0)
+    a.change('tools', ['a1', 'a2'])
+    await channel.events.message(({ method }) => method === 'notifications/tools/list_changed', 10_000)
+    t.same(names(await wholeList(client, 'tools/list')), ['a1', 'a2', 'b1'])
+  }
+)
+
 async function withCall(t: Test) {
   const several = await startSeveral(
     t,

@@ -124,6 +124,10 @@ export class HttpLink implements Link, Home, Audience {
     else this.#options.receive(message)
   }
 
+  missed(): void {
+    this.#options.missed?.()
+  }
+
   /** An upstream that lost the session refuses a ping too; one that has no such stream answers it. */
   notFound(): void {
     if (this.session === undefined) return

@@ -24,6 +24,8 @@ export interface Audience {
   readonly wire: Wire
   readonly headers: LegHeaders
   receive(message: Message): void
+  /** The stream broke, and what was said until it was open again is lost. */
+  missed(): void
   /** The answer was 404 or 400: either the session is lost or there is no such stream. */
   notFound(): void
 }
@@ -39,6 +41,8 @@ export class Listener implements Reader {
   #failures = 0
   #retry = 0
   #openedAt: number | undefined
+  /** It was open before, and the one that is opened does not go on where it ended. */
+  #gap = false
 
   constructor(audience: Audience) {
     this.#audience = audience
@@ -62,6 +66,8 @@ export class Listener implements Reader {
     const { wire } = this.#audience
     wire.health.up()
     this.#openedAt = wire.clock.now()
+    if (this.#gap) this.#audience.missed()
+    this.#gap = false
   }
 
   text(text: Buffer): void {
@@ -123,6 +129,7 @@ export class Listener implements Reader {
   #again(): void {
     const { clock } = this.#audience.wire
     this.#leg = undefined
+    this.#gap ||= this.#openedAt !== undefined && this.#lastEventId === undefined
     const healthy = this.#openedAt !== undefined && clock.now() - this.#openedAt >= healthyMs
     this.#failures = healthy ? 1 : this.#failures + 1
     const pause = backoff(this.#failures, pauses, clock)
@@ -139,6 +146,7 @@ export class Listener implements Reader {
   #stop(): void {
     this.#forget?.()
     this.#forget = undefined
+    this.#gap = false
     this.#leg?.drop()
     this.#leg = undefined
   }

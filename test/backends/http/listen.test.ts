@@ -152,6 +152,40 @@ for (const [what, chance, end] of [
   })
 }
 
+t.test(
+  'what was said while a stream was broken is told as missed, unless the stream goes on where it ended',
+  async t => {
+    for (const [events, expected] of [
+      [false, 2],
+      [true, 0]
+    ] as const) {
+      const clock = new StillClock()
+      const on = await bench(t, { events }, { clock })
+      let missed = 0
+      const link = await on.open({ missed: () => void missed++ })
+      link.listen(true)
+      await until('the stream', () => on.upstream.listening)
+      on.server.announce('notifications/a')
+      await until('the message', () => on.received.length === 1)
+      t.equal(missed, 0)
+      for (let i = 0; i < 2; i++) {
+        on.upstream.hangUp()
+        await until('a wait', () => clock.pending === 1)
+        clock.advance(clock.waits.at(-1)!)
+        await until('the stream again', () => on.upstream.listening)
+      }
+      on.server.announce('notifications/b')
+      await until('the message', () => on.received.length === 2)
+      t.equal(missed, expected)
+      link.listen(false)
+      await until('the end', () => !on.upstream.listening)
+      link.listen(true)
+      await until('the stream', () => on.upstream.listening)
+      t.equal(missed, expected, 'who did not listen missed nothing')
+    }
+  }
+)
+
 t.test('a stream that lived is asked for again soon, from its last event on, after its retry', async t => {
   const clock = new StillClock()
   const on = await bench(t, { events: true, retry: 7_000 }, { clock })
