@@ -362,7 +362,7 @@ async function wire(
   })
   const dispatch = new Dispatch(context)
   const server = await createServer(dispatch, generations, authenticator, pressure, serverOptionsOf(config))
-  const states = () => backendStates(generations.current.backends.values(), { health, gates, inFlight })
+  const states = () => backendStates(generations.current.backends.values(), { health, gates, inFlight, lists })
   const metrics = createMetrics({
     version,
     sessions: () => sessions.count(),

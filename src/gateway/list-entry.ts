@@ -59,4 +59,16 @@ export class Shelf {
   away = false
   /** Counts what made the lists old. */
   readonly revisions: Record<Kind['name'], number> = { tools: 0, prompts: 0, resources: 0, templates: 0 }
+
+  /** Lists that the last one who asked did not get, and that nothing was heard of since: method and reason. */
+  get leftOut(): readonly string[] {
+    const last = new Map<Kind, Entry>()
+    for (const entry of this.entries.values()) {
+      const { kind, startedAt } = entry
+      if (startedAt >= (last.get(kind)?.startedAt ?? Number.NEGATIVE_INFINITY)) last.set(kind, entry)
+    }
+    return [...last.values()].flatMap(({ kind, failure, paused }) =>
+      failure === undefined || paused !== this.revisions[kind.name] ? [] : [`${kind.method}: ${failure.message}`]
+    )
+  }
 }

@@ -123,6 +123,11 @@ export class Lists {
     }
   }
 
+  /** What of the backend is left out of merged lists, and why; for operators. */
+  leftOut(backend: Backend): readonly string[] {
+    return this.#shelf(backend).leftOut
+  }
+
   #revision({ backend, kind }: Entry): number {
     return this.#shelf(backend).revisions[kind.name]
   }

@@ -9,6 +9,8 @@ export interface BackendState {
   /** Those of them that wait for their turn. */
   readonly waiting: number
   readonly breaker: 'off' | 'closed' | 'half-open' | 'open'
+  /** Lists of it that merged ones lack. */
+  readonly leftOut: readonly string[]
   /** Calls turned away, by reason. */
   readonly rejected: Readonly<Record<string, number>>
 }
@@ -73,6 +75,11 @@ export const registerStates = (registry: Registry, sources: Sources): void => {
     'causeway_backend_breaker',
     'Circuit breaker of the backend: 0 closed, 1 half-open, 2 open.',
     ({ breaker }) => levels[breaker]
+  )
+  ofBackends(
+    'causeway_backend_lists_left_out',
+    'Lists of the backend that merged lists lack, as it fails to give them.',
+    ({ leftOut }) => leftOut.length
   )
   readCounters(
     registry,

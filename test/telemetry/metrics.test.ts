@@ -15,8 +15,16 @@ const sources = (over: Partial<Sources> = {}): Sources => ({
   pressure: () => 'high',
   reloads: () => ({ counts: { applied: 2, unchanged: 0, refused: 1 }, loadedAt: 1_500, last: { outcome: 'refused' } }),
   backends: () => [
-    { name: 'docs', up: true, inflight: 2, waiting: 1, breaker: 'closed', rejected: {} },
-    { name: 'files', up: false, inflight: 0, waiting: 0, breaker: 'open', rejected: { breaker: 3, queue_full: 0 } }
+    { name: 'docs', up: true, inflight: 2, waiting: 1, breaker: 'closed', leftOut: [], rejected: {} },
+    {
+      name: 'files',
+      up: false,
+      inflight: 0,
+      waiting: 0,
+      breaker: 'open',
+      leftOut: ['tools/list: no'],
+      rejected: { breaker: 3, queue_full: 0 }
+    }
   ],
   ...over
 })
@@ -77,6 +85,7 @@ t.test('states are read when somebody looks', async t => {
   t.equal(values.get('causeway_backend_queue{backend="docs"}'), 1)
   t.equal(values.get('causeway_backend_breaker{backend="docs"}'), 0)
   t.equal(values.get('causeway_backend_breaker{backend="files"}'), 2)
+  t.equal(values.get('causeway_backend_lists_left_out{backend="files"}'), 1)
   t.equal(values.get('causeway_backend_rejected_total{backend="files",reason="breaker"}'), 3)
   t.equal(values.get('causeway_backend_rejected_total{backend="files",reason="queue_full"}'), 0)
   t.equal(values.get(`causeway_build_info{version="1.2.3",node="${process.versions.node}"}`), 1)

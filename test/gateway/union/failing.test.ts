@@ -135,6 +135,33 @@ t.test('an empty list that a failure caused is not kept as truth (MUX-06)', asyn
   await until('it is there', async () => namesIn(await client.request('tools/list')).includes('y'), 8_000)
 })
 
+t.test('operators are told which lists are left out, and why, until they are there (MUX-06)', async t => {
+  const { open, servers, adminUrl } = await together(t, { a: { tools: ['x'] }, b: { tools: ['y'] } })
+  const leftOut = async (): Promise<unknown> => {
+    const { backends } = (await (await fetch(`${adminUrl}/readyz?verbose`)).json()) as any
+    return backends.map(({ name, state, leftOut }: any) => [name, state, leftOut])
+  }
+  const count = async (): Promise<string | undefined> =>
+    /causeway_backend_lists_left_out\{backend="b"\} (\d)/.exec(await (await fetch(`${adminUrl}/metrics`)).text())?.[1]
+  servers.b!.on('tools/list', turn => turn.answer('{"nonsense":[]}'))
+  const client = await open()
+  t.same(namesIn(await client.request('tools/list')), ['x'])
+  const reason = 'tools/list: backend "b" answered tools/list without a list'
+  t.same(await leftOut(), [
+    ['a', 'up', []],
+    ['b', 'up', [reason]]
+  ])
+  t.equal(await count(), '1')
+
+  servers.b!.on('tools/list', turn => turn.answer('{"tools":[{"name":"y"}]}'))
+  await until('its list', async () => namesIn(await client.request('tools/list')).length === 2)
+  t.same(await leftOut(), [
+    ['a', 'up', []],
+    ['b', 'up', []]
+  ])
+  t.equal(await count(), '0')
+})
+
 t.test('a batch across backends runs side by side, ids are kept', async t => {
   const all = await together(t, { a: { tools: ['x'] }, b: { tools: ['y'] } })
   const client = await all.open({ version: '2025-03-26' })
