@@ -13,6 +13,7 @@ export interface Cancellable {
 /** A call that is not at a backend yet: whose it is has still to be found. */
 interface Undecided extends Cancellable {
   readonly live: Live
+  readonly made: Promise<void>
 }
 
 export class InFlight {
@@ -44,7 +45,7 @@ export class InFlight {
 
   /** A call that begins later, until it does. */
   awaiting(live: Live, request: Message, later: Later): void {
-    const one: Undecided = { live, request, cancel: () => later.cancel() }
+    const one: Undecided = { live, request, made: later.made, cancel: () => later.cancel() }
     this.#undecided.add(one)
     live.busy++
     this.#size++
@@ -72,6 +73,11 @@ export class InFlight {
   /** Calls that are not at a backend yet. */
   *awaited(live: Live): Iterable<Cancellable> {
     for (const one of this.#undecided) if (one.live === live) yield one
+  }
+
+  /** Resolves once all that were not at a backend when this was asked are at theirs, or over. */
+  async decided(): Promise<void> {
+    await Promise.all([...this.#undecided].map(({ made }) => made))
   }
 
   /** Oldest first. */

@@ -13,7 +13,7 @@ import { facts } from '../telemetry/events.ts'
 
 export interface RetiringOptions {
   readonly links: Pick<Links, 'uses' | 'isUsed' | 'drop'>
-  readonly inFlight: Pick<InFlight, 'all' | 'of'>
+  readonly inFlight: Pick<InFlight, 'all' | 'of' | 'decided'>
   readonly sessions: Pick<Sessions, 'locals' | 'close'>
   /** The backends at a path now; undefined: there is no such path. */
   readonly served: (path: string) => readonly Backend[] | undefined
@@ -73,10 +73,21 @@ export class Retiring {
     let waitMs = graceMs
     do {
       await sleep(waitMs, undefined, { signal, ref: false }).catch(() => {})
+      if (this.#again) await this.#decided()
       if (signal.aborted) return
       waitMs = this.#again ? graceMs : everyMs
       this.#again = false
     } while (this.#look() || this.#again)
+  }
+
+  /** Calls that were let in before find the backend that they are for, or had their time. */
+  async #decided(): Promise<void> {
+    const { inFlight, deadlineMs } = this.#options
+    const stop = new AbortController()
+    const signal = AbortSignal.any([this.#end.signal, stop.signal])
+    const late = sleep(deadlineMs(), undefined, { signal, ref: false }).catch(() => {})
+    await Promise.race([inFlight.decided(), late])
+    stop.abort()
   }
 
   /** Whether something is left. */
