@@ -11,9 +11,8 @@ import { type MessageSource, merged, single } from '../exchanges/source.ts'
 import { classify, isPostAlone } from '../protocol/classify.ts'
 import { errorMessage, makeResult } from '../protocol/make.ts'
 import { isBatch, type Message, read, stringParam } from '../protocol/message.ts'
-import { assumedVersion, isVersion } from '../protocol/version.ts'
 import { line } from '../protocol/write.ts'
-import { type Live, Sessions, sessionHash } from '../sessions/lifecycle.ts'
+import type { Live } from '../sessions/lifecycle.ts'
 import { type Cursor, channelStream, parseEventId } from '../streams/event-id.ts'
 import { facts } from '../telemetry/events.ts'
 import type { Answer } from './answer.ts'
@@ -29,7 +28,7 @@ import { Modern } from './modern.ts'
 import { notified } from './notifications.ts'
 import { noted, noteOutcome } from './outcome.ts'
 import type { Incoming, IncomingGet, IncomingPost, Note } from './request.ts'
-import type { Route } from './route.ts'
+import { check, known, sessionOf } from './session-of.ts'
 
 /** Requests that the gateway answers, or has a part in; every other one goes to the backend. */
 const methods: Readonly<Record<string, Method>> = {
@@ -61,8 +60,8 @@ export class Dispatch {
     if (era === 'modern') return await this.#modern.post(body, incoming, this.#mode(incoming))
     if (body.method === 'initialize') return await this.#initialize(body, incoming)
     const id = body.kind === 'request' ? body.id : undefined
-    const live = await this.#session(incoming, id)
-    this.#check(live, incoming, id)
+    const live = await sessionOf(incoming, this.#context, id)
+    check(live, incoming, this.#context, id)
     if (body.kind === 'request')
       return await this.#answer([this.#source(body, live, incoming)], [body.id!], live, incoming, false)
     await this.#oneWay(body, live)
@@ -72,8 +71,8 @@ export class Dispatch {
   async get(incoming: IncomingGet): Promise<Answer> {
     refuseModernMethod(incoming)
     if (incoming.session === undefined) throw noStream()
-    const live = await this.#known(incoming)
-    this.#check(live, incoming, undefined)
+    const live = await known(incoming, this.#context)
+    check(live, incoming, this.#context)
     const { channels, posts, draining } = this.#context
     const cursor = cursorOf(incoming)
     if (cursor !== undefined && cursor.stream !== channelStream(live.record.id))
@@ -85,8 +84,8 @@ export class Dispatch {
   async delete(incoming: Incoming): Promise<Answer> {
     refuseModernMethod(incoming)
     if (incoming.session === undefined) throw new GatewayError('session_required', 'Mcp-Session-Id is missing')
-    const live = await this.#known(incoming)
-    this.#check(live, incoming, undefined)
+    const live = await known(incoming, this.#context)
+    check(live, incoming, this.#context)
     await this.#context.sessions.close(live, 'deleted')
     return { kind: 'deleted' }
   }
@@ -109,8 +108,8 @@ export class Dispatch {
 
   async #batch(elements: readonly (Message | GatewayError)[], incoming: IncomingPost): Promise<Answer> {
     if (this.#context.draining() && elements.some(isRequest)) throw shuttingDown()
-    const live = await this.#session(incoming, undefined)
-    this.#check(live, incoming, undefined)
+    const live = await sessionOf(incoming, this.#context)
+    check(live, incoming, this.#context)
     incoming.note.method = 'batch'
     checkBatch(elements, live.record.client.version, this.#context.maxBatch)
     if (elements.every(isNoMessage)) {
@@ -223,67 +222,6 @@ export class Dispatch {
     if (!accepts.json) return 'sse-only'
     return this.#context.response
   }
-
-  /** The session of the request, or, where the mode allows it, one for this request alone. */
-  #session(incoming: IncomingPost, id: string | undefined): Promise<Live> | Live {
-    const { mode, sessions, self } = this.#context
-    if (incoming.session !== undefined) return this.#known(incoming, id)
-    if (mode === 'required') {
-      throw new GatewayError(
-        'session_required',
-        'Mcp-Session-Id is missing: initialize first, then send the id that it gave',
-        { id }
-      )
-    }
-    const version = incoming.version ?? assumedVersion
-    this.#checkServed(version, incoming.route, id)
-    return sessions.ephemeral({
-      id: Sessions.newId(),
-      revision: 0,
-      route: incoming.route.path,
-      principal: incoming.principal.key,
-      group: incoming.address,
-      client: { ...self, version },
-      operating: true,
-      subscriptions: [],
-      links: {}
-    })
-  }
-
-  async #known(incoming: Incoming, id?: string): Promise<Live> {
-    const { sessions } = this.#context
-    let live: Live | undefined
-    try {
-      live = await sessions.get(incoming.session!, incoming.route.path, incoming.principal.key)
-    } catch (error) {
-      throw toGatewayError(error).withId(id)
-    }
-    if (live === undefined) throw noSession(id)
-    if (facts.request.wanted) incoming.note.session = sessionHash(live)
-    incoming.note.version = live.record.client.version
-    return live
-  }
-
-  /** Also whether the session ended since it was found: what begins now would never be given back. */
-  #check(live: Live, incoming: Incoming, id: string | undefined): void {
-    if (live.closed) throw noSession(id)
-    if (incoming.version === undefined || incoming.version === live.record.client.version) return
-    this.#checkServed(incoming.version, incoming.route, id)
-    facts.drop.publish({ reason: 'version_mismatch' })
-    if (this.#context.onMismatch === 'reject') {
-      throw new GatewayError('version', `the session speaks ${live.record.client.version}, not ${incoming.version}`, {
-        id
-      })
-    }
-  }
-
-  #checkServed(version: string, route: Route, id: string | undefined): void {
-    if (isVersion(version) && route.versions.includes(version)) return
-    throw new GatewayError('version', `MCP-Protocol-Version must be one of ${route.versions.join(', ')}`, {
-      id,
-      data: { supported: [...route.versions].reverse() }
-    })
-  }
 }
 
 const isRequest = (element: Message | GatewayError): boolean =>
@@ -292,9 +230,6 @@ const isRequest = (element: Message | GatewayError): boolean =>
 const isNoMessage = (element: Message | GatewayError): element is GatewayError => element instanceof GatewayError
 
 const accepted: Answer = { kind: 'accepted' }
-
-const noSession = (id: string | undefined): GatewayError =>
-  new GatewayError('session', 'the session is unknown or has expired: initialize again', { id })
 
 const shuttingDown = (id?: string): GatewayError =>
   new GatewayError('shutdown', 'the gateway is shutting down', {
