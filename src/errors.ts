@@ -59,7 +59,11 @@ const table = {
     status: 200,
     what: 'The backend cannot be reached, did not start, or failed its handshake.'
   },
-  backend_broke: { rpc: -32603, status: 200, what: 'The backend broke off, or died, before the response.' },
+  backend_broke: {
+    rpc: -32603,
+    status: 200,
+    what: 'The backend broke off, died, or left the config, before the response.'
+  },
   backend_session_lost: {
     rpc: -32603,
     status: 200,

@@ -112,9 +112,9 @@ export class Retiring {
       this.#since.set(running, since)
       if (now - since < deadlineMs()) continue
       const { name } = running.backend
-      running.fail(
-        new GatewayError('backend_unavailable', `backend "${name}" is not served here any more`, { backend: name })
-      )
+      // It may have been sent.
+      const text = `backend "${name}" was taken out of the config before the response`
+      running.fail(new GatewayError('backend_broke', text, { backend: name }))
     }
   }
 

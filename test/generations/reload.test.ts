@@ -86,7 +86,7 @@ t.test('a call that does not finish by the deadline gets one error (LIF-03)', as
   await reload({ server, backends: { two: two.entry } })
   const { status, json } = await calling
   t.equal(status, 200)
-  t.match(json.error, { code: -32603, data: { reason: 'backend_unavailable', backend: 'one' } })
+  t.match(json.error, { code: -32603, data: { reason: 'backend_broke', backend: 'one' } }, 'it may have run')
   t.ok(await turn.cancelled, 'the backend is told')
 })
 
