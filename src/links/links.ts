@@ -1,6 +1,7 @@
 /** The links of this instance: each session finds its own, or the one that it shares, and lets go of them when it ends. */
 import type { Backend, Link } from '../backends/backend.ts'
 import type { Live } from '../sessions/lifecycle.ts'
+import { subscriptionsAt } from '../sessions/subscribed.ts'
 import { type LinksOptions, Slot, sessionOver } from './slot.ts'
 
 export type { LinksOptions } from './slot.ts'
@@ -96,6 +97,10 @@ export class Links {
     const link = slot.of(live)
     if (link !== undefined) this.#options.lost(link, new Set([live]))
     await this.#released(this.#leave(live, slot))
+    const { identity } = backend
+    const state = link?.state
+    if (state === undefined || live.record.links[identity] !== state) return
+    await this.#options.sessions.update(live, ({ links: { [identity]: _, ...links } }) => ({ links }))
   }
 
   /** The session is over: links that nobody uses any more are closed. */
@@ -124,6 +129,10 @@ export class Links {
     if (live.record.level !== undefined) slot.joined()
     if (this.#listening.has(live)) slot.listen(live, true)
     const own = this.#slots.get(live)
+    // It came back while calls at the one that left are on their way; or later, to a session that subscribed then.
+    const leaving = [...(own?.values() ?? [])].some(other => other.backend.identity === backend.identity)
+    if (leaving) slot.succeed(live.record.links[backend.identity])
+    else if (subscriptionsAt(live.record, backend).length > 0) slot.succeed()
     if (own === undefined) this.#slots.set(live, new Map([[backend, slot]]))
     else own.set(backend, slot)
     return slot

@@ -62,9 +62,12 @@ export class Slot {
     return this.#opening !== undefined
   }
 
-  /** It takes the place of another backend's, whose users heard of that: what they had set is set again. */
-  succeed(): void {
-    if (this.#link === undefined) this.#lost ??= { state: undefined, told: true }
+  /**
+   * It takes the place of another backend's, whose users heard of that: what they had set is set again. `state`: of a link
+   * that is somebody else's, so that this one begins anew.
+   */
+  succeed(state?: LinkState): void {
+    if (this.#link === undefined) this.#lost ??= { state, told: true }
   }
 
   /** The link, opened for this user when it is not. Rejects with the GatewayError of the opening; the next call tries again. */

@@ -226,6 +226,45 @@ t.test('a backend is tuned where it runs: headers and limits', async t => {
   t.match((await client.call('never')).json.error.data, { reason: 'timeout', limit: 'timeout' })
 })
 
+t.test(
+  'a backend that comes back while a call is on its way has a session of its own; later, subscriptions are set again',
+  async t => {
+    const [one, two] = [await upstream(t), await upstream(t)]
+    one.server.initializeResult = one.server.initializeResult.replace('"logging":{}', '"resources":{"subscribe":true}')
+    const routes = { '/mcp': { backends: ['one', 'two'], prefix: 'always' } }
+    const both = { backends: { one: one.entry, two: two.entry }, routes }
+    const less = { backends: { two: two.entry }, routes: { '/mcp': { backends: ['two'], prefix: 'always' } } }
+    one.server.on('tools/list', turn =>
+      turn.answer('{"tools":[{"name":"held","inputSchema":{}},{"name":"echo","inputSchema":{}}]}')
+    )
+    one.server.on('resources/list', turn => turn.answer('{"resources":[{"uri":"x://y","name":"y"}]}'))
+    const { open, reload } = await start(t, both)
+    const client = await open('/mcp')
+    const { events } = await client.get()
+    t.notOk((await client.request('resources/subscribe', { uri: 'x://y' })).json.error)
+    const calling = client.call('one_held')
+    const turn = await one.held()
+    await reload(less)
+    await reload(both)
+    t.equal(textOf(await client.call('one_echo')), '{}')
+    t.equal(one.http.sessions.size, 2, 'the old one, where the call is, and a new one')
+    turn.answer(saying('done'))
+    t.equal(textOf(await calling), 'done')
+    await until('the old one is closed', () => one.http.sessions.size === 1)
+    t.equal(textOf(await client.call('one_echo')), '{}')
+    t.equal(one.server.heardOf('initialize').length, 2, 'the new one was not lost by that')
+    await reload(less)
+    await until('it is left', () => one.http.sessions.size === 0)
+    await reload(both)
+    t.equal(textOf(await client.call('one_echo')), '{}')
+    await until('subscribed again', () => one.server.heardOf('resources/subscribe').length === 3)
+    t.equal(one.server.heardOf('initialize').length, 3)
+    await until('it listens', () => one.http.listening)
+    one.server.announce('notifications/resources/updated', { uri: 'x://y' })
+    await events.message(({ method }) => method === 'notifications/resources/updated')
+  }
+)
+
 t.test('what becomes of a backend that was replaced says nothing of the one in its place', async t => {
   const { open, reload, adminUrl } = await start(t, { backends: { files: child() } })
   const client = await open('/mcp')
