@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { parse } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { load } from '../../src/config/load.ts'
+import { parse as parseConfig } from '../../src/config/parse.ts'
 import { commandsOf } from './dockerfile.ts'
 
 const root = path.join(import.meta.dirname, '../..')
@@ -45,3 +46,41 @@ t.test('the compose example publishes on this machine only, read-only, with the 
   })
   t.end()
 })
+
+t.test(
+  'the Kubernetes example has a config that is right, in a folder that follows its ConfigMap, and probes that reach it',
+  t => {
+    const [map, secret, deployment, service] = parseAllDocuments(text('deploy/kubernetes.yaml')).map(each =>
+      each.toJS()
+    )
+    const named: string[] = []
+    const parsed = parseConfig(map.data['causeway.yaml'], '/', {
+      env: () => undefined,
+      file(name) {
+        named.push(path.basename(name))
+        return 'token'
+      }
+    })
+    t.match(parsed, { config: { server: { host: '0.0.0.0' }, admin: { host: '0.0.0.0' } } })
+    t.same(named, Object.keys(secret.stringData))
+    const { containers, volumes, terminationGracePeriodSeconds } = deployment.spec.template.spec
+    const [{ args, ports, volumeMounts, livenessProbe, readinessProbe }] = containers
+    t.same(args, commandsOf(path.join(root, 'Dockerfile')).start.slice(-args.length))
+    t.ok(volumeMounts.some(({ mountPath }: { mountPath: string }) => mountPath === path.dirname(args.at(-1))))
+    t.notOk(volumeMounts.some((mount: object) => 'subPath' in mount))
+    t.match(volumes, [{ configMap: { name: map.metadata.name } }, { secret: { secretName: secret.metadata.name } }, {}])
+    t.match([livenessProbe, readinessProbe], [{ httpGet: { port: 'admin' } }, { httpGet: { port: 'admin' } }])
+    t.match(ports, [
+      { name: 'mcp', containerPort: parsed.config!.server.port },
+      { name: 'admin', containerPort: (parsed.config!.admin as { port: number }).port }
+    ])
+    t.same(
+      service.spec.ports.map(({ targetPort }: { targetPort: string }) => targetPort),
+      ['mcp'],
+      'not the admin listener'
+    )
+    const { delay, deadline } = parsed.config!.server.shutdown
+    t.ok(terminationGracePeriodSeconds * 1_000 > delay + deadline + 3_000)
+    t.end()
+  }
+)
