@@ -1,5 +1,5 @@
+import { notes } from '../config/notes.ts'
 import { render } from '../config/render.ts'
-import { notes } from '../config/resolve.ts'
 import { configured } from './configured.ts'
 import { type ExitCode, exit, type Output } from './exit.ts'
 

@@ -1,5 +1,5 @@
 /** What the log says of what is served: at the start, and of what a change of the config added. */
-import { notes } from '../config/resolve.ts'
+import { notes } from '../config/notes.ts'
 import { facts } from '../telemetry/events.ts'
 import type { Generation } from './generation.ts'
 

@@ -106,7 +106,7 @@ export class Generations {
     }
     const lives = this.#swap(generation, changes, parts)
     parts.outcomes.add('applied')
-    tellChanged(changes, previous.config, next)
+    tellChanged(changes)
     tellRestart(changes.restart, parts.outcomes)
     await tellSessions(lives, parts)
     void wake(lives, new Set(changes.backends.changed.map(name => generation.backends.get(name)!)), generation, parts)

@@ -1,18 +1,14 @@
 /** What the log says of reloads. */
-import type { Config } from '../config/config.ts'
 import type { ConfigDiff } from '../config/diff.ts'
-import { notes } from '../config/resolve.ts'
 import { facts } from '../telemetry/events.ts'
 import type { Outcomes } from './outcomes.ts'
 
-/** What changed, by name and path; and of what is right and still may surprise, what was not so before. */
-export function tellChanged({ backends, routes, settings }: ConfigDiff, before: Config, after: Config): void {
+/** What changed, by name and path. What is new is greeted besides. */
+export function tellChanged({ backends, routes, settings }: ConfigDiff): void {
   const { unchanged: _, ...ofBackends } = backends
   const { unchanged: __, ...ofRoutes } = routes
   const data = some({ backends: some(ofBackends), routes: some(ofRoutes), settings })
   facts.notice.publish({ level: 'info', text: 'the config changed', data })
-  const known = new Set(notes(before))
-  for (const note of notes(after)) if (!known.has(note)) facts.notice.publish({ level: 'warn', text: note })
 }
 
 export function tellUnchanged(): void {

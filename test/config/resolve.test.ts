@@ -1,6 +1,7 @@
 import t from 'tap'
+import { notes } from '../../src/config/notes.ts'
 import { parse } from '../../src/config/parse.ts'
-import { defaultRoutes, notes } from '../../src/config/resolve.ts'
+import { defaultRoutes } from '../../src/config/resolve.ts'
 
 const entry = '{ kind: sse, url: "http://a/" }'
 
