@@ -8,7 +8,7 @@ const againMs = 30_000
 export class Known {
   readonly #servers = new WeakMap<Backend, Server>()
   /** First contacts that are being made. */
-  readonly #meetings = new WeakMap<Backend, Promise<unknown>>()
+  readonly #meetings = new WeakMap<Backend, { readonly over: Promise<unknown>; readonly began: number }>()
   /** When somebody last waited in vain. */
   readonly #waited = new WeakMap<Backend, number>()
 
@@ -27,18 +27,20 @@ export class Known {
   /**
    * Resolves once the backend was met. One session opens its link for that, whoever comes meanwhile waits for it: a crowd
    * that comes at once is one session upstream. Rejects with the GatewayError of the opening; when that is the end of the
-   * session which opened, the next one opens.
+   * session which opened, the next one opens. What takes longer than `patienceMs` hangs: nobody else waits for that.
    */
-  async meet(backend: Backend, open: () => Promise<unknown>): Promise<void> {
+  async meet(backend: Backend, open: () => Promise<unknown>, patienceMs: number): Promise<void> {
     while (!this.#servers.has(backend)) {
       const meeting = this.#meetings.get(backend)
-      if (meeting === undefined) {
-        const own = open().finally(() => this.#meetings.delete(backend))
+      if (meeting === undefined || performance.now() - meeting.began >= patienceMs) {
+        const own = { over: open(), began: performance.now() }
         this.#meetings.set(backend, own)
-        await own
+        await own.over.finally(() => {
+          if (this.#meetings.get(backend) === own) this.#meetings.delete(backend)
+        })
         return
       }
-      await meeting.catch((error: unknown) => {
+      await meeting.over.catch((error: unknown) => {
         if (toGatewayError(error).code !== 'session') throw error
       })
     }

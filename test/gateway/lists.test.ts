@@ -200,3 +200,16 @@ t.test('audiences have lists of their own; those that are the same are kept once
   t.equal(entry('one').list, entry('two').list)
   t.not(entry('one'), entry('two'))
 })
+
+t.test('calls wait for the first reading of a list alone, not for those after it failed', async t => {
+  const { read, entry, lists, opening, clock } = scene(t)
+  t.equal(lists.isAwaited(entry(), patience), false)
+  opening(() => new Promise(() => {}))
+  void read(liveOf())
+  t.equal(lists.isAwaited(entry(), patience), true)
+  clock.advance(patience)
+  t.equal(lists.isAwaited(entry(), patience), false, 'its time is over')
+  entry().failures = 1
+  entry().startedAt = clock.now()
+  t.equal(lists.isAwaited(entry(), patience), false)
+})

@@ -217,7 +217,7 @@ t.test(`${edits} edits under load, seed ${seed} (C2, LIF-03)`, async t => {
     20_000
   )
   t.equal(steady.upstream.sessions.size, 4, 'the sessions of those who stayed')
-  await until('one child runs, for the one session that has it', () => children().length === 1)
+  await until('one child runs, for the one session that has it', () => children().length === 1, 20_000)
   const grown = ((await usedBytes()) - used) / (edits - measured)
   t.ok(grown < 50_000, `${Math.round(grown)} bytes more for each edit`)
 

@@ -49,8 +49,8 @@ t.test(
       openings.push(Promise.withResolvers())
       return openings.at(-1)!.promise
     }
-    const ended = known.meet(backend, open)
-    const [second, third] = [known.meet(backend, open), known.meet(backend, open)]
+    const ended = known.meet(backend, open, 60_000)
+    const [second, third] = [known.meet(backend, open, 60_000), known.meet(backend, open, 60_000)]
     t.equal(openings.length, 1)
     openings[0]!.reject(new GatewayError('session', 'the session is over'))
     await t.rejects(ended, { code: 'session' })
@@ -59,12 +59,25 @@ t.test(
     openings[1]!.reject(new GatewayError('backend_unavailable', 'no'))
     await t.rejects(second, { code: 'backend_unavailable' })
     await t.rejects(third, { code: 'backend_unavailable' })
-    const next = known.meet(backend, open)
+    const next = known.meet(backend, open, 60_000)
     t.equal(openings.length, 3, 'whoever comes later tries again')
     known.seen(backend, { version: '2025-11-25', capabilities: {}, result: '{}' })
     openings[2]!.resolve()
     await next
-    await known.meet(backend, open)
+    await known.meet(backend, open, 60_000)
     t.equal(openings.length, 3, 'it is known')
   }
 )
+
+t.test('a first contact that hangs is not waited for by those who come later', async t => {
+  const known = new Known()
+  const backend = new FakeBackend()
+  const hanging = Promise.withResolvers<void>()
+  const first = known.meet(backend, () => hanging.promise, 20)
+  await new Promise(resolve => setTimeout(resolve, 30))
+  let opened = 0
+  await known.meet(backend, async () => void opened++, 20)
+  t.equal(opened, 1)
+  hanging.resolve()
+  await first
+})

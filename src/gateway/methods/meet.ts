@@ -46,7 +46,7 @@ async function opened(strangers: readonly Member[], live: Live, union: Union, co
   const asked = strangers.filter(({ backend }) => onError === 'fail' || !known.late(backend))
   const openings = asked.map(async ({ backend }) => {
     try {
-      await known.meet(backend, () => links.get(live, backend))
+      await known.meet(backend, () => links.get(live, backend), initTimeoutMs)
     } catch (error) {
       if (!live.closed) known.waited(backend)
       if (onError === 'fail') throw error
