@@ -281,6 +281,39 @@ t.test('what becomes of a backend that was replaced says nothing of the one in i
   t.equal(await health(), 'up')
 })
 
+t.test('a gateway that is closed while it reloads gives up what is being built, and tells of no refusal', async t => {
+  const one = await upstream(t)
+  const { reload, gateway } = await start(t, { backends: { one: one.entry } })
+  const folder = t.testdir({
+    'slow.mjs': `
+      await new Promise(done => { globalThis.causewayReady = done })
+      export default { name: 'x', handler: () => '' }
+    `
+  })
+  const module = { kind: 'module', path: `${folder}/slow.mjs`, watch: true }
+  const reloading = reload({ backends: { one: one.entry, module } })
+  await until('it is loading', () => 'causewayReady' in globalThis)
+  const closing = gateway.close({ deadline: 0 })
+  ;(globalThis as { causewayReady?: () => void }).causewayReady!()
+  await t.rejects(reloading, { code: 'shutdown' })
+  await closing
+  await t.rejects(reload({ backends: { one: one.entry } }), { code: 'shutdown' })
+  await until('nothing is followed any more', () => !process.getActiveResourcesInfo().includes('FSEventWrap'))
+})
+
+t.test('a gateway that is closed while a removed backend finishes a call ends both', async t => {
+  const one = await upstream(t)
+  const { open, reload, gateway } = await start(t, { backends: { files: child(), one: one.entry } })
+  const client = await open('/mcp/files')
+  const pid = Number(textOf(await client.call('pid')))
+  const calling = client.call('silent')
+  await until('it runs', async () => (await client.call('seen')).status === 200)
+  await reload({ backends: { one: one.entry } })
+  await gateway.close({ deadline: 50 })
+  t.match((await calling).json.error, { data: { reason: 'shutdown' } })
+  t.notOk(runs(pid))
+})
+
 t.test('settings are followed where that is possible; what needs a restart is told and left', async t => {
   const one = await upstream(t)
   const backends = { one: one.entry }
