@@ -8,6 +8,7 @@ import { createModuleBackend, type ModuleBackend } from './backends/module/backe
 import { createWorkerBackend } from './backends/module/worker.ts'
 import { createSseBackend } from './backends/sse/backend.ts'
 import { createStdioBackend } from './backends/stdio/backend.ts'
+import { LegacyOverModern } from './bridge/legacy-over-modern.ts'
 import { ModernOverLegacy } from './bridge/modern-over-legacy.ts'
 import { forOlderClient } from './bridge/older-client.ts'
 import { sampledForOlderServer } from './bridge/older-sampling.ts'
@@ -202,19 +203,19 @@ async function wire(
     sessions,
     self,
     receive: received,
-    lost: (link, users) => {
-      for (const live of users) asked.lost(live, link)
-    },
+    lost: (link, live) => asked.lost(live, link),
+    bridged: (link, live, backend) =>
+      link.era === 'modern'
+        ? new LegacyOverModern(link, live, backend, { rounds: config.input.rounds })
+        : new ModernOverLegacy(link, backend.name, level =>
+            wantLevel(level, live, link, backend, links.users(live, backend), { turns, receive: received })
+          ),
     opened: (link, backend, users, restored) => {
       lists.opened(link, backend)
       if (backend.scope === 'session') for (const live of users) retiring.opened(live, backend)
       if (!restored) tellLevelLater(link, backend, users, { turns, receive: received })
     },
     missed: backend => lists.invalidate(backend),
-    bridged: (link, live, backend) =>
-      new ModernOverLegacy(link, backend.name, level =>
-        wantLevel(level, live, link, backend, links.users(live, backend), { turns, receive: received })
-      ),
     reopened: (link, backend, users, told) =>
       restore(link, backend, users, { changed: (...of) => unions.reopened(...of), receive: received, told })
   })
@@ -476,7 +477,7 @@ function createBackend(backend: BackendConfig, { server }: Config, fresh: boolea
   const limits = { upstream: server.limits.upstream, depth: server.limits.depth }
   switch (backend.kind) {
     case 'http':
-      return new HttpBackend({ ...backend, limits })
+      return new HttpBackend({ ...backend, limits, info: self.info })
     case 'sse':
       return createSseBackend({ ...backend, limits })
     case 'stdio':

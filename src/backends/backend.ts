@@ -58,8 +58,10 @@ export interface Server {
   readonly version: string
   /** `capabilities` of its InitializeResult. */
   readonly capabilities: Readonly<Record<string, unknown>>
-  /** JSON text of the whole InitializeResult. */
+  /** JSON text of the whole InitializeResult; of a modern upstream, what would be one. */
   readonly result: string
+  /** JSON text of the DiscoverResult; of modern upstreams alone. */
+  readonly discovered?: string
 }
 
 /** Of one exchange. */
@@ -69,6 +71,11 @@ export interface Call {
   closeStream?(): void
 }
 
+/**
+ * Of a modern upstream: stateless. Requests may say in `_meta` who asks; what they leave out is added from the opening's
+ * `client`. Notifications and responses come as the upstream sent them, ids and tokens apart. Nothing is received outside of
+ * exchanges, `resume` is refused, and what is given to `send` goes nowhere.
+ */
 export interface Link {
   readonly era: Era
   readonly server: Server

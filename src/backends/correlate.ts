@@ -3,10 +3,12 @@
  * upstream an exchange has a number of this pipe's own, which is its progress token too (basic/utilities/progress: tokens
  * are unique across active requests); what comes back carries the caller's id and token as they were written.
  */
-import type { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors.ts'
 import { withId, withMeta, withParam } from '../protocol/edit.ts'
+import { withSubscription } from '../protocol/envelope.ts'
 import { makeError, makeNotification, makeResult } from '../protocol/make.ts'
 import { type Message, textMeta, textParam } from '../protocol/message.ts'
+import { subscriptionKey } from '../protocol/modern.ts'
 import { facts } from '../telemetry/events.ts'
 import { answeredId } from './answered-id.ts'
 import { Pace, type Paced } from './pace.ts'
@@ -38,6 +40,8 @@ interface Open extends Paced {
   readonly token: string | undefined
   /** A task's progress goes on after the response (basic/utilities/progress, behavior 3). */
   readonly task: boolean
+  /** It is a subscription of the modern era. */
+  readonly listens: boolean
   /** Whose it is, for `closeAll`. */
   readonly owner: unknown
   /** Ids of the upstream's own requests that were yielded here and have no answer yet. */
@@ -57,6 +61,7 @@ export class Correlator {
   readonly #tasks = new Map<string, string>()
   readonly #pace: Pace
   #last = 0
+  #modern = false
   #failure: GatewayError | undefined
 
   constructor(options: CorrelatorOptions) {
@@ -72,6 +77,11 @@ export class Correlator {
   /** Exchanges without their response. */
   get size(): number {
     return this.#open.size
+  }
+
+  /** The upstream is of the modern era: it asks nothing, and what it says of a subscription names it. */
+  speakModern(): void {
+    this.#modern = true
   }
 
   /** Sends a request. What goes wrong rejects the exchange's `next`. */
@@ -95,6 +105,7 @@ export class Correlator {
       id: request.id!,
       token: known ? token : undefined,
       task: request.scanned.params?.keys.includes('task') ?? false,
+      listens: request.method === 'subscriptions/listen',
       owner,
       asks: undefined,
       behind: false
@@ -127,6 +138,7 @@ export class Correlator {
   accept(message: Message): boolean {
     if (message.kind === 'response') this.#response(message)
     else if (message.method === 'notifications/progress') this.#progress(message)
+    else if (this.#modern) this.#stateless(message)
     else if (message.kind === 'request' && message.method === 'ping') this.#tell(makeResult(message.id!, {}))
     else this.#unaddressed(message)
     return this.#pace.free
@@ -176,7 +188,7 @@ export class Correlator {
     }
     if (this.#options.single && open.task && open.token !== undefined) this.#keepToken(String(number), open.token)
     this.#forget(open.number)
-    open.queue.finish(withId(message, open.id))
+    open.queue.finish(withId(open.listens ? withSubscription(message, open.id) : message, open.id))
   }
 
   #keepToken(number: string, token: string): void {
@@ -211,6 +223,33 @@ export class Correlator {
       if (open.asks.size < maxAsks) open.asks.add(message.id!)
     }
     this.#push(open, message)
+  }
+
+  /**
+   * Of an upstream without a conversation (2026-07-28 basic/transports/stdio, "Receiving Messages"): what is for a
+   * subscription names the request that made it, and its end is a `cancelled`.
+   */
+  #stateless(message: Message): void {
+    if (message.kind === 'request') {
+      this.#drop('unasked_request')
+      return
+    }
+    const ends = message.method === 'notifications/cancelled'
+    const number = numberOf(ends ? textParam(message, 'requestId') : textMeta(message, subscriptionKey))
+    const open = number === undefined ? undefined : this.#open.get(number)
+    if (open === undefined) {
+      if (number === undefined && !ends) this.#unaddressed(message)
+      else this.#drop('unknown_subscription')
+    } else if (ends) {
+      this.#forget(open.number)
+      open.queue.fail(
+        new GatewayError('backend_broke', `backend "${this.#options.backend}" ended the subscription`, {
+          backend: this.#options.backend
+        })
+      )
+    } else {
+      this.#push(open, withSubscription(message, open.id))
+    }
   }
 
   #only(message: Message): Open | undefined {

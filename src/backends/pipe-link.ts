@@ -1,21 +1,32 @@
 /** A link on one pipe. It cannot move: another instance has neither the pipe nor its numbers. */
 import { GatewayError } from '../errors.ts'
+import { type Asking, completed } from '../protocol/envelope.ts'
 import type { Message } from '../protocol/message.ts'
+import type { Era } from '../protocol/version.ts'
 import type { Exchange, Link, Server } from './backend.ts'
 import type { Correlator } from './correlate.ts'
-import { Queue } from './queue.ts'
+import { failed } from './queue.ts'
 
 export class PipeLink implements Link {
-  readonly era = 'legacy'
+  readonly era: Era
   readonly state = undefined
   readonly server: Server
   readonly #backend: string
   readonly #pipe: Correlator
   readonly #leave: (link: PipeLink) => Promise<void>
+  readonly #asking: Asking | undefined
   #closing: Promise<void> | undefined
 
-  /** `leave` ends this link's exchanges and lets go of the pipe; never rejects. */
-  constructor(backend: string, server: Server, pipe: Correlator, leave: (link: PipeLink) => Promise<void>) {
+  /** `leave` ends this link's exchanges and lets go of the pipe; never rejects. `asking`: who asks, of a modern upstream. */
+  constructor(
+    backend: string,
+    server: Server,
+    pipe: Correlator,
+    leave: (link: PipeLink) => Promise<void>,
+    asking?: Asking
+  ) {
+    this.era = asking === undefined ? 'legacy' : 'modern'
+    this.#asking = asking
     this.#backend = backend
     this.server = server
     this.#pipe = pipe
@@ -23,7 +34,9 @@ export class PipeLink implements Link {
   }
 
   exchange(request: Message): Exchange {
-    return this.#closing === undefined ? this.#pipe.exchange(request, this) : failed(this.#closedError())
+    if (this.#closing !== undefined) return failed(this.#closedError())
+    const sent = this.#asking === undefined ? request : completed(request, this.server.version, this.#asking)
+    return this.#pipe.exchange(sent, this)
   }
 
   resume(): Exchange {
@@ -31,7 +44,8 @@ export class PipeLink implements Link {
   }
 
   send(message: Message): Promise<void> {
-    return this.#closing === undefined ? this.#pipe.send(message) : Promise.reject(this.#closedError())
+    if (this.#closing !== undefined) return Promise.reject(this.#closedError())
+    return this.#asking === undefined ? this.#pipe.send(message) : Promise.resolve()
   }
 
   /** There is but one stream, and it is always read. */
@@ -47,10 +61,4 @@ export class PipeLink implements Link {
       backend: this.#backend
     })
   }
-}
-
-function failed(error: GatewayError): Exchange {
-  const queue = new Queue({ cancel() {}, detach() {} })
-  queue.fail(error)
-  return queue
 }

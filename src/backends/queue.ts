@@ -17,6 +17,13 @@ export interface Transport {
 /** Messages that may wait for the reader before `push` asks the transport to pause. */
 const highWater = 16
 
+/** An exchange that failed before it began. */
+export function failed(error: GatewayError): Exchange {
+  const queue = new Queue({ cancel() {}, detach() {} })
+  queue.fail(error)
+  return queue
+}
+
 const done: IteratorResult<Message> = { done: true, value: undefined }
 
 export class Queue implements Exchange {

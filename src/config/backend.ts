@@ -56,7 +56,14 @@ const remote = {
   ...common
 }
 
-const http = z.strictObject({ kind: z.literal('http'), ...remote }).describe('A Streamable HTTP server')
+const era = z
+  .enum(['auto', 'legacy', 'modern'], 'expected auto, legacy or modern')
+  .prefault('auto')
+  .describe(
+    'What it speaks: revisions with initialize (legacy), those from 2026-07-28 on (modern), or what it turns out to speak'
+  )
+
+const http = z.strictObject({ kind: z.literal('http'), ...remote, era }).describe('A Streamable HTTP server')
 const sse = z.strictObject({ kind: z.literal('sse'), ...remote }).describe('An HTTP+SSE server (2024-11-05)')
 
 const stdio = z
@@ -73,6 +80,7 @@ const stdio = z
       .enum(['session', 'shared'], 'expected session or shared')
       .prefault('session')
       .describe('A process for each session, or one for all'),
+    era,
     maxProcesses: whole(1, 10_000).prefault(32).describe('How many of its processes may run at once'),
     ...common
   })

@@ -163,7 +163,8 @@ export const file = z.strictObject({
   streams: streams.prefault({}),
   input: z
     .strictObject({
-      timeout: duration().prefault('10m').describe('How long a backend waits for an answer of the client')
+      timeout: duration().prefault('10m').describe('How long a backend waits for an answer of the client'),
+      rounds: whole(1, 1000).prefault(10).describe('How often one request of a modern backend may come back for input')
     })
     .prefault({}),
   protocolVersion: z

@@ -59,6 +59,7 @@ const identifying: readonly string[] = [
   'env',
   'cwd',
   'scope',
+  'era',
   'path',
   'strict',
   'worker',

@@ -28,7 +28,8 @@ export async function tellLevel(
   users: ReadonlySet<Live>,
   { turns, receive }: LevelContext
 ): Promise<void> {
-  if (link.server.capabilities.logging === undefined) return
+  // The modern era has the level in every request.
+  if (link.era === 'modern' || link.server.capabilities.logging === undefined) return
   // What the upstream is told depends on the others, who may be changing theirs; who has a link alone waits for nobody else.
   const whose = backend.scope === 'shared' ? '' : ` of ${[...users][0]?.record.id}`
   await turns.run(`${backend.identity} level${whose}`, async () => {

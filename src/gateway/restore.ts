@@ -28,7 +28,8 @@ export async function restore(
   const levels = [...users].map(({ record }) => record.level)
   const uris = new Set([...users].flatMap(({ record }) => subscriptionsAt(record, backend)))
   const requests: Message[] = []
-  if (levels.some(level => level !== undefined) && link.server.capabilities.logging !== undefined) {
+  if (link.era === 'modern') uris.clear()
+  else if (levels.some(level => level !== undefined) && link.server.capabilities.logging !== undefined) {
     requests.push(makeRequest('0', 'logging/setLevel', { level: lowestOf(levels) }))
   }
   for (const uri of uris) requests.push(makeRequest('0', 'resources/subscribe', { uri }))

@@ -14,8 +14,8 @@ export interface LinksOptions {
   readonly self: Client
   /** Messages that belong to no exchange. `users`: the sessions of the link. */
   readonly receive: (message: Message, link: Link, backend: Backend, users: ReadonlySet<Live>) => void
-  /** The upstream lost its side of a link. */
-  readonly lost: (link: Link, users: ReadonlySet<Live>) => void
+  /** The upstream lost its side of a link, which this user saw like that. */
+  readonly lost: (link: Link, live: Live) => void
   /** A link was opened, or a user that has a log level joined an open one. `restored`: what was set before was set again. Must not throw. */
   readonly opened?: (link: Link, backend: Backend, users: ReadonlySet<Live>, restored: boolean) => void
   /**
@@ -86,16 +86,24 @@ export class Slot {
     if (on) this.#listeners.add(live)
     else this.#listeners.delete(live)
     const after = this.#listeners.size
-    if ((before === 0) !== (after === 0)) this.#link?.listen(after > 0)
+    if (this.#link === undefined) return
+    if ((before === 0) !== (after === 0)) this.#link.listen(after > 0)
+    this.#bridge(live)?.listen(on)
   }
 
   /** After the last one the link is closed, or its opening given up. */
   async leave(live: Live): Promise<void> {
     this.users.delete(live)
     this.listen(live, false)
+    await this.#bridge(live)?.close()
     if (this.users.size > 0) return
     this.#abort?.abort(sessionOver())
     await this.#link?.close()
+  }
+
+  /** What a legacy user has of the open link, when that is a modern one: without a conversation the bridge has it. */
+  #bridge(live: Live): Link | undefined {
+    return this.#link?.era === 'modern' && eraOf(live) === 'legacy' ? this.of(live) : undefined
   }
 
   #seen(link: Link, live: Live): Link {
@@ -151,6 +159,7 @@ export class Slot {
     this.#bridged = new WeakMap()
     this.#options.opened?.(link, backend, users, restored)
     if (this.#listeners.size > 0) link.listen(true)
+    for (const listener of this.#listeners) this.#bridge(listener)?.listen(true)
     return link
   }
 
@@ -175,7 +184,7 @@ export class Slot {
   #lose(link: Link, error: Error): void {
     const { backend, users } = this
     this.#lost = { state: link.state }
-    this.#options.lost(link, users)
+    for (const live of users) this.#options.lost(this.#seen(link, live), live)
     if (this.#link !== link) return
     this.#link = undefined
     facts.notice.publish({ level: 'info', text: 'the backend lost a session', backend: backend.name, error })

@@ -2,3 +2,5 @@
 export const sessionHeader = 'mcp-session-id'
 export const versionHeader = 'mcp-protocol-version'
 export const lastEventHeader = 'last-event-id'
+export const methodHeader = 'mcp-method'
+export const nameHeader = 'mcp-name'

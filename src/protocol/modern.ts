@@ -1,17 +1,15 @@
 /** What modern requests and results have that legacy ones have not (2026-07-28 basic/index, "_meta"; basic/patterns/mrtr). */
 
 export const versionKey = 'io.modelcontextprotocol/protocolVersion'
+export const clientKey = 'io.modelcontextprotocol/clientInfo'
 export const capabilitiesKey = 'io.modelcontextprotocol/clientCapabilities'
 export const levelKey = 'io.modelcontextprotocol/logLevel'
 export const serverKey = 'io.modelcontextprotocol/serverInfo'
+/** In the `_meta` of what comes on a `subscriptions/listen` stream. */
+export const subscriptionKey = 'io.modelcontextprotocol/subscriptionId'
 
 /** Members of `_meta` of a request. */
-export const modernKeys: ReadonlySet<string> = new Set([
-  versionKey,
-  capabilitiesKey,
-  levelKey,
-  'io.modelcontextprotocol/clientInfo'
-])
+export const modernKeys: ReadonlySet<string> = new Set([versionKey, capabilitiesKey, levelKey, clientKey])
 
 /** Members of `params` that a legacy server would not know, or take for something else. */
 export const modernParams: ReadonlySet<string> = new Set(['inputResponses', 'requestState', 'task'])

@@ -12,6 +12,12 @@ export const assumedVersion = '2025-03-26'
 /** The first modern revision: stateless, per-request `_meta`. */
 export const firstModern = '2026-07-28'
 
+/** Modern revisions that are spoken with upstreams, oldest first. */
+export const modernVersions = ['2026-07-28'] as const
+export const latestModern = '2026-07-28'
+
+export const isSpokenModern = (text: string): boolean => (modernVersions as readonly string[]).includes(text)
+
 /** Every revision spoken here, oldest first. */
 export const allVersions = [...legacyVersions, firstModern] as const
 

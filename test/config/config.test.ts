@@ -59,7 +59,7 @@ t.test('every setting has the default of the documentation', async t => {
       behind: 256,
       stall: 30_000
     },
-    input: { timeout: 600_000 },
+    input: { timeout: 600_000, rounds: 10 },
     protocolVersion: { onMismatch: 'useSession' },
     logging: { level: 'info', format: 'json' }
   })
@@ -98,7 +98,7 @@ t.test('each kind of backend has its settings, and paths are relative to the fil
   const { backends } = configOf(`backends:
   docs: { kind: http, url: "https://docs/mcp?x=1", headers: { Authorization: Bearer x }, timeout: 10s, maxTime: 1h }
   old: { kind: sse, url: "HTTP://old/sse" }
-  files: { kind: stdio, command: npx, args: [-y, server], env: { A: b }, cwd: ../data, scope: shared, maxProcesses: 2 }
+  files: { kind: stdio, command: npx, args: [-y, server], env: { A: b }, cwd: ../data, scope: shared, era: modern, maxProcesses: 2 }
   tools: { kind: stdio, command: tools }
   local: { kind: module, path: /opt/handlers, strict: true, worker: true, memory: 1GiB, watch: true }`)
   const times = { timeout: 60_000, maxTime: 300_000, ...common }
@@ -110,6 +110,7 @@ t.test('each kind of backend has its settings, and paths are relative to the fil
       headers: { Authorization: 'Bearer x' },
       timeout: 10_000,
       maxTime: 3_600_000,
+      era: 'auto',
       ...common
     },
     { name: 'old', kind: 'sse', url: 'HTTP://old/sse', headers: {}, ...times },
@@ -121,6 +122,7 @@ t.test('each kind of backend has its settings, and paths are relative to the fil
       env: { A: 'b' },
       cwd: '/etc/data',
       scope: 'shared',
+      era: 'modern',
       maxProcesses: 2,
       ...times
     },
@@ -132,6 +134,7 @@ t.test('each kind of backend has its settings, and paths are relative to the fil
       env: {},
       cwd: '/etc/causeway',
       scope: 'session',
+      era: 'auto',
       maxProcesses: 32,
       ...times
     },

@@ -169,7 +169,7 @@ t.test('what a session had set is set again at the backend that takes the place'
   await client.request('resources/subscribe', { uri: 'file:///a' })
   await reload({ backends: { docs: two.entry } })
   await until('subscribed', () => two.server.heardOf('resources/subscribe').length === 1)
-  t.equal(two.server.heardOf('logging/setLevel').length, 1)
+  await until('the level', () => two.server.heardOf('logging/setLevel').length === 1)
   t.match(two.server.heardOf('resources/subscribe')[0]!.source.toString(), /file:\/\/\/a/)
 })
 

@@ -1,6 +1,7 @@
 /** docs/limits.md, "Calls and backends": what is exactly at a bound passes, one more gets what the page says. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { startModernHttp } from '../fixtures/modern/http.ts'
 import { behind, type Kind, proxied } from '../helpers/behind.ts'
 import { startGateway } from '../helpers/gateway.ts'
 import { saying, startLegacy } from '../helpers/legacy.ts'
@@ -127,6 +128,28 @@ t.test(
     t.equal((await client.post({ id: late.id, result: { action: 'accept' } })).status, 202, 'too late: dropped')
   }
 )
+
+t.test('input.rounds: as many rounds as allowed end well, one more is an error', async t => {
+  const server = await startModernHttp()
+  t.teardown(server.stop)
+  const { url } = await startGateway(t, {
+    input: { rounds: 2 },
+    backends: { modern: { kind: 'http', url: server.url } }
+  })
+  const client = await RawClient.open(url, { capabilities: { elicitation: {} } })
+  const call = async (rounds: number): Promise<any> => {
+    const { events } = await client.call('rounds', { rounds })
+    for (let round = 0; round < 2; round++) {
+      const asked = await events.message(
+        ({ method, params }) => method === 'elicitation/create' && params.message === `Round ${round}`
+      )
+      await client.post({ id: asked.id, result: { action: 'accept', content: { name: 'x' } } })
+    }
+    return (await events.whole()).messages.at(-1)
+  }
+  t.match(await call(2), { result: { content: [{ text: '2 rounds' }] } })
+  t.match(await call(3), { error: { code: -32603, data: { reason: 'backend_invalid' } } })
+})
 
 t.test('backends.<name>.memory: what fits is kept, what does not ends the thread and its calls alone', async t => {
   const folder = t.testdir({

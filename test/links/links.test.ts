@@ -10,7 +10,7 @@ const self = { version: '2025-11-25', capabilities: '{}', info: '{"name":"gatewa
 
 interface Told {
   readonly received: any[]
-  readonly lost: number[]
+  readonly lost: Live[]
   readonly reopened: number[]
 }
 
@@ -20,7 +20,7 @@ function linksOf(options: Partial<LinksOptions> = {}): Links & { told: Told } {
     sessions: updates,
     self,
     receive: (message, _link, _backend, users) => told.received.push([value(message).method, users.size]),
-    lost: (_link, users) => void told.lost.push(users.size),
+    lost: (_link, live) => void told.lost.push(live),
     reopened: async (_link, _backend, users) => void told.reopened.push(users.size),
     ...options
   })
@@ -193,7 +193,7 @@ t.test('a lost link is opened again, from nothing, and restored before it is han
   const lost = backend.last.succeed('S1')
   await first
   lost.lose()
-  t.same(links.told.lost, [1])
+  t.same(links.told.lost, [live])
   t.equal(links.ready(live, backend), undefined)
   t.same([...links.of(live)], [])
   await settled()
@@ -275,7 +275,7 @@ t.test('what ends while it is being restored is not handed out, and its asks are
   const opened = links.get(live, backend)
   backend.last.succeed('S2')
   await t.rejects(opened, { code: 'backend_broke' })
-  t.same(links.told.lost, [1, 1])
+  t.same(links.told.lost, [live, live])
   void links.get(live, backend).catch(() => {})
   t.equal(backend.last.options.state, undefined, 'neither state is worth anything')
 })

@@ -1,9 +1,15 @@
-/** Backend kind `http`: a Streamable HTTP upstream of any revision from 2025-03-26 on (basic/transports). */
+/** Backend kind `http`: a Streamable HTTP upstream of either era, of any revision from 2025-03-26 on (basic/transports). */
 import { createHash, randomInt } from 'node:crypto'
+import { GatewayError } from '../../errors.ts'
 import type { Backend, Link, OpenOptions, Tuning } from '../backend.ts'
 import { type Clock, systemClock } from '../clock.ts'
+import { EraOf, type EraOption, legacyVerdict, said, type Verdict } from '../era.ts'
+import { unlessAborted } from '../unless-aborted.ts'
+import { askEra } from './discover.ts'
 import { sessionLost, unavailable } from './faults.ts'
 import { HttpLink } from './link.ts'
+import { Modern } from './modern.ts'
+import { ModernHttpLink, modernState } from './modern-link.ts'
 import { handshake, initialized, initializeId } from './open.ts'
 import { type LinkFacts, readState } from './state.ts'
 import { Wire } from './wire.ts'
@@ -18,6 +24,10 @@ export interface HttpBackendOptions {
   readonly timeout?: number
   /** `upstream`: bytes of one message (32 MiB). `depth`: of nesting (64). */
   readonly limits?: { readonly upstream?: number; readonly depth?: number }
+  /** What it speaks, where that is not to be found out. Default `legacy`. */
+  readonly era?: EraOption
+  /** JSON text of the gateway's own `clientInfo`, for requests of its own. */
+  readonly info?: string
   /** For tests. */
   readonly clock?: Clock
 }
@@ -28,12 +38,14 @@ export class HttpBackend implements Backend {
   readonly scope = 'session'
   readonly #wire: Wire
   readonly #links = new Set<HttpLink>()
+  readonly #era: EraOf
+  readonly #modern: Modern
   #headers: Readonly<Record<string, string>>
 
   constructor(options: HttpBackendOptions) {
     this.name = options.name
     this.identity = createHash('sha256')
-      .update(JSON.stringify(['http', options.name, options.url]))
+      .update(JSON.stringify(['http', options.name, options.url, ...said(options.era)]))
       .digest('hex')
     this.#headers = options.headers ?? {}
     this.#wire = new Wire({
@@ -44,15 +56,47 @@ export class HttpBackend implements Backend {
       depth: options.limits?.depth ?? 64,
       clock: options.clock ?? systemClock
     })
+    this.#era = new EraOf(options.name, options.era ?? 'legacy', this.#wire.clock)
+    const self = { capabilities: '{}', info: options.info ?? '{"name":"causeway","version":"0"}' }
+    const doubt = this.#era.isOpen ? () => this.#era.doubt() : undefined
+    this.#modern = new Modern(this.#wire, self, this.#headers, doubt)
   }
 
   async open(options: OpenOptions): Promise<Link> {
-    if (options.state !== undefined) {
+    if (options.state !== undefined && options.state !== modernState) {
       const facts = readState(options.state)
       if (facts === undefined) throw sessionLost(this.name)
       return this.#link(options, facts, randomInt(2 ** 47))
     }
+    const known = this.#era.verdict
+    const verdict = known ?? (await this.#find(options))
+    if (verdict.era === 'modern') return new ModernHttpLink(this.#modern, verdict.discovered, options)
+    try {
+      return await this.#openLegacy(options)
+    } catch (error) {
+      // Taken for legacy once, and not any more: it may have been replaced.
+      if (known === undefined || !this.#era.isOpen || !isRefused(error)) throw error
+      this.#era.doubt()
+      const now = await this.#find(options)
+      if (now.era === 'legacy') throw error
+      return new ModernHttpLink(this.#modern, now.discovered, options)
+    }
+  }
+
+  async #find({ signal }: OpenOptions): Promise<Verdict> {
+    try {
+      return await unlessAborted(
+        this.#era.find(() => askEra(this.#modern)),
+        signal
+      )
+    } catch (error) {
+      throw error instanceof GatewayError ? error : unavailable(this.name, error)
+    }
+  }
+
+  async #openLegacy(options: OpenOptions): Promise<Link> {
     const facts = await handshake(this.#wire, options, this.#headers)
+    this.#era.holds(legacyVerdict)
     const link = this.#link(options, facts, initializeId + 1)
     await initialized(this.#wire, link.headers.post)
     if (!options.signal.aborted) return link
@@ -65,6 +109,7 @@ export class HttpBackend implements Backend {
     if (timeout !== undefined) this.#wire.tune(timeout)
     if (headers === undefined) return
     this.#headers = headers
+    this.#modern.tune(headers)
     for (const link of this.#links) link.tune(headers)
   }
 
@@ -79,3 +124,8 @@ export class HttpBackend implements Backend {
     return link
   }
 }
+
+/** It answered, and would not shake hands. */
+const isRefused = (error: unknown): boolean =>
+  error instanceof GatewayError &&
+  (error.code === 'backend_invalid' || error.code === 'backend_status' || error.data.code !== undefined)

@@ -6,7 +6,7 @@ import { isBatch, isError, type Message, read } from '../../protocol/message.ts'
 import { bytes } from '../../protocol/write.ts'
 import { facts } from '../../telemetry/events.ts'
 import { Queue, type Transport } from '../queue.ts'
-import { broke, codeOf, errorOf, invalid, overloaded, sessionLost } from './faults.ts'
+import { broke, codeOf, errorOf, invalid, isModernRefusal, overloaded, sessionLost } from './faults.ts'
 import { isForgotten } from './forgotten.ts'
 import { type LegHeaders, resumeHeaders, usableId } from './headers.ts'
 import { Leg } from './leg.ts'
@@ -21,6 +21,8 @@ export interface Home {
   readonly headers: LegHeaders
   /** `Mcp-Session-Id` in use: with it some refusals mean that the session is lost. */
   readonly session: string | undefined
+  /** Hands were shaken: who refuses in terms of the modern era was replaced since. */
+  readonly met: boolean
   lost(): void
   /** Tells the upstream that a request is not wanted any more. */
   cancelled(id: string, reason: string | undefined): void
@@ -199,7 +201,14 @@ export class HttpExchange implements Transport, Reader {
   #refusal(body: Buffer): boolean {
     try {
       const got = read(body, this.#home!.wire.depth)
-      if (isBatch(got) || !isError(got) || !answers(got, this.#origin, false)) return false
+      if (isBatch(got) || !isError(got)) return false
+      const home = this.#home!
+      if (home.met && isModernRefusal(got)) {
+        this.#fail(sessionLost(home.wire.name))
+        home.lost()
+        return true
+      }
+      if (!answers(got, this.#origin, false)) return false
       this.#respond(got)
       return true
     } catch {

@@ -1,5 +1,6 @@
 /** What a fault of the upstream is to the caller. Nothing of the upstream's head or body is in it, and no address. */
 import { type ErrorDetails, GatewayError } from '../../errors.ts'
+import { type Message, textOf } from '../../protocol/message.ts'
 import type { Fault } from './reader.ts'
 
 export function errorOf(fault: Fault, backend: string): GatewayError {
@@ -43,6 +44,15 @@ export const sessionLost = (backend: string): GatewayError =>
 
 export const overloaded = (backend: string): GatewayError =>
   new GatewayError('overloaded', `too many calls of backend "${backend}" are in flight`, { backend })
+
+/** Header mismatch, or unsupported version: codes that modern servers alone use (2026-07-28 basic/index, "Error Codes"). */
+export const isModernRefusal = (error: Message): boolean => [-32020, -32022].includes(rpcCodeOf(error))
+
+/** `code` of a JSON-RPC error. */
+export function rpcCodeOf({ source, scanned }: Message): number {
+  const error = JSON.parse(textOf(source, scanned.top, 'error')!) as { code?: unknown } | null
+  return Number(error?.code)
+}
 
 /** Names a cause to the operator. */
 export const codeOf = (cause: Error): string =>

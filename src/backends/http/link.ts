@@ -17,6 +17,7 @@ const closingMs = 5_000
 
 export class HttpLink implements Link, Home, Audience {
   readonly era = 'legacy'
+  readonly met = true
   readonly server: Server
   readonly state: string
   readonly wire: Wire

@@ -27,6 +27,7 @@ export async function handshake(
       return legHeaders(configured, sessionIdOf(exchange.session), undefined)
     },
     session: undefined,
+    met: false,
     lost: () => {},
     cancelled: () => {},
     pong: () => {},

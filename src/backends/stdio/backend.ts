@@ -1,5 +1,4 @@
 /** MCP over the standard input and output of child processes (2025-11-25 basic/transports, "stdio"). */
-import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ErrorDetails, GatewayError } from '../../errors.ts'
 import { latestLegacy } from '../../protocol/version.ts'
@@ -7,11 +6,14 @@ import type { Client } from '../../sessions/session.ts'
 import { facts } from '../../telemetry/events.ts'
 import type { Backend, Link, OpenOptions, Tuning } from '../backend.ts'
 import { Backoff } from '../backoff.ts'
+import { type Clock, systemClock } from '../clock.ts'
+import { EraOf, type EraOption } from '../era.ts'
 import { Health } from '../health.ts'
 import type { UpstreamLimits } from '../intake.ts'
+import { unlessAborted } from '../unless-aborted.ts'
 import type { Graces } from './child.ts'
 import { Conversation } from './conversation.ts'
-import type { Program } from './program.ts'
+import { identityOf, type Program } from './program.ts'
 
 export interface StdioBackendOptions {
   readonly name: string
@@ -32,6 +34,10 @@ export interface StdioBackendOptions {
   readonly info?: string
   /** Default: 2 s for the end of input, 3 s for SIGTERM. */
   readonly graces?: Graces
+  /** What it speaks, where that is not to be found out. Default `legacy`. */
+  readonly era?: EraOption
+  /** For tests. */
+  readonly clock?: Clock
   readonly backoff?: Backoff
 }
 
@@ -52,6 +58,7 @@ class StdioBackend implements Backend {
   #maxProcesses: number
   readonly #limits: UpstreamLimits
   readonly #info: string
+  readonly #era: EraOf
   readonly #graces: Graces
   readonly #backoff: Backoff
   readonly #health: Health
@@ -65,10 +72,11 @@ class StdioBackend implements Backend {
     this.name = name
     this.scope = scope
     this.#program = { backend: name, command, args, env, cwd }
-    this.identity = identityOf(this.#program, scope)
+    this.identity = identityOf(this.#program, scope, options.era)
     this.#maxProcesses = options.maxProcesses ?? 32
     this.#limits = { upstream: limits?.upstream ?? 32 * 1024 * 1024, depth: limits?.depth ?? 64 }
     this.#info = options.info ?? '{"name":"causeway","version":"0"}'
+    this.#era = new EraOf(name, options.era ?? 'legacy', options.clock ?? systemClock)
     this.#graces = options.graces ?? { input: 2_000, terminate: 3_000 }
     this.#backoff = options.backoff ?? new Backoff()
     this.#health = new Health(name)
@@ -126,13 +134,36 @@ class StdioBackend implements Backend {
   async #start(client: Pick<Client, 'capabilities' | 'info'>, signal: AbortSignal): Promise<Conversation> {
     await this.#ready(signal)
     try {
-      const conversation = this.#converse()
-      await conversation.start({ version: latestLegacy, client, timeoutMs: this.#timeoutMs, signal })
+      const conversation = await this.#begin(client, signal)
       this.#health.up()
       return conversation
     } catch (error) {
       if (!signal.aborted && !this.#closed) this.#failed(error instanceof Error ? error.message : String(error))
       throw error
+    }
+  }
+
+  /** A program that was spoiled by the question for its era is started once more, and not asked. */
+  async #begin(client: Pick<Client, 'capabilities' | 'info'>, signal: AbortSignal): Promise<Conversation> {
+    let era = this.#era.fixed ?? this.#era.verdict?.era
+    for (let again = false; ; again = true) {
+      const conversation = this.#converse()
+      try {
+        const start = {
+          version: latestLegacy,
+          client,
+          timeoutMs: this.#timeoutMs,
+          signal,
+          era,
+          fixed: !this.#era.isOpen
+        }
+        this.#era.holds(await conversation.start(start))
+        return conversation
+      } catch (error) {
+        this.#era.doubt()
+        era = conversation.startAgainAs
+        if (again || era === undefined || signal.aborted || this.#closed) throw error
+      }
     }
   }
 
@@ -142,6 +173,7 @@ class StdioBackend implements Backend {
       limits: this.#limits,
       graces: this.#graces,
       single: this.scope === 'session',
+      self: { capabilities: '{}', info: this.#info },
       crashed: how => this.#failed(how)
     })
     this.#conversations.add(conversation)
@@ -177,23 +209,5 @@ class StdioBackend implements Backend {
       backend: this.name,
       ...details
     })
-  }
-}
-
-/** Everything that makes the child another one; the environment too, as it carries what the child may see. */
-function identityOf({ command, args, env, cwd }: Program, scope: string): string {
-  const facets = ['stdio', command, args, Object.entries(env).sort(), cwd ?? null, scope]
-  return createHash('sha256').update(JSON.stringify(facets)).digest('hex')
-}
-
-async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted()
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const onAbort = (): void => reject(signal.reason)
-  signal.addEventListener('abort', onAbort)
-  try {
-    return await Promise.race([promise, aborted])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
   }
 }

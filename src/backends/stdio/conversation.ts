@@ -1,16 +1,19 @@
 /** A child and what is said with it: lines to messages, messages to exchanges, its end to everybody who has a part in it. */
 import { type ErrorCode, GatewayError } from '../../errors.ts'
+import type { Asking } from '../../protocol/envelope.ts'
 import type { Message } from '../../protocol/message.ts'
+import type { Era } from '../../protocol/version.ts'
 import { line } from '../../protocol/write.ts'
 import { Arrivals } from '../arrivals.ts'
 import type { OpenOptions, Server } from '../backend.ts'
 import { Correlator } from '../correlate.ts'
-import { type Handshake, handshake } from '../handshake.ts'
+import type { Verdict } from '../era.ts'
 import { Intake, type UpstreamLimits } from '../intake.ts'
 import { PipeLink } from '../pipe-link.ts'
 import { Child, type Graces } from './child.ts'
 import { Lines } from './lines.ts'
 import { LogLines } from './log-lines.ts'
+import { meet, type Start } from './meet.ts'
 import type { Program } from './program.ts'
 
 export interface ConversationOptions {
@@ -18,11 +21,13 @@ export interface ConversationOptions {
   readonly limits: UpstreamLimits
   readonly graces: Graces
   readonly single: boolean
+  /** Who the gateway is, for requests of its own. */
+  readonly self: Asking
   /** It ended by itself, while it was in use. */
   readonly crashed: (how: string) => void
 }
 
-type Member = Pick<OpenOptions, 'receive' | 'ended'>
+type Member = Pick<OpenOptions, 'receive' | 'ended' | 'client'>
 
 export class Conversation {
   readonly #options: ConversationOptions
@@ -90,13 +95,23 @@ export class Conversation {
     return this.#members.size === 0
   }
 
-  async start(options: Omit<Handshake, 'backend' | 'receive'>): Promise<void> {
+  /** The era of a new program in place of this one, which came to nothing because it was asked for its own. */
+  startAgainAs: Era | undefined
+
+  /** Resolves to what it is. */
+  async start(options: Start): Promise<Verdict> {
     try {
-      this.#server = await handshake(this.#correlator, {
+      const { verdict, server } = await meet(this.#correlator, {
         ...options,
         backend: this.#backend,
-        receive: message => this.#arrivals.take(message)
+        self: this.#options.self,
+        receive: message => this.#arrivals.take(message),
+        spoiled: era => {
+          this.startAgainAs = era
+        }
       })
+      this.#server = server
+      return verdict
     } catch (error) {
       const reason = this.#ended ?? error
       await this.#end({ input: 0, terminate: Math.min(500, this.#options.graces.terminate) })
@@ -106,7 +121,9 @@ export class Conversation {
 
   /** After `start`. What came for nobody yet is told once the caller has its link. */
   join(member: Member): PipeLink {
-    const link = new PipeLink(this.#backend, this.#server!, this.#correlator, left => this.#leave(left))
+    const server = this.#server!
+    const asking = server.discovered === undefined ? undefined : member.client
+    const link = new PipeLink(this.#backend, server, this.#correlator, left => this.#leave(left), asking)
     this.#members.set(link, member)
     this.#arrivals.release()
     return link

@@ -1,8 +1,10 @@
 /** What a child runs: no shell, and no more of our environment than it needs. */
 
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { basename } from 'node:path'
 import { GatewayError } from '../../errors.ts'
+import { type EraOption, said } from '../era.ts'
 
 export interface Program {
   /** Name of the backend, for errors. */
@@ -51,4 +53,10 @@ export function startFailure(path: string, error: NodeJS.ErrnoException): string
   if (error.code === 'ENOENT') return `cannot start "${command}": no such program, or no such working directory`
   if (error.code === 'EACCES') return `cannot start "${command}": it may not be executed`
   return `cannot start "${command}": ${error.code ?? error.message}`
+}
+
+/** Everything that makes the child another one; the environment too, as it carries what the child may see. */
+export function identityOf({ command, args, env, cwd }: Program, scope: string, era: EraOption | undefined): string {
+  const facets = ['stdio', command, args, Object.entries(env).sort(), cwd ?? null, scope, ...said(era)]
+  return createHash('sha256').update(JSON.stringify(facets)).digest('hex')
 }

@@ -1,0 +1,72 @@
+/** What one opener has of a modern upstream. There is no conversation: it says who asks, and ends what was asked. */
+import { GatewayError } from '../../errors.ts'
+import { asInitializeResult, type Discovered } from '../../protocol/discovered.ts'
+import type { Message } from '../../protocol/message.ts'
+import type { Call, Exchange, Link, OpenOptions, Server } from '../backend.ts'
+import { failed } from '../queue.ts'
+import { unavailable } from './faults.ts'
+import type { Modern } from './modern.ts'
+import type { ModernExchange } from './modern-exchange.ts'
+
+export class ModernHttpLink implements Link {
+  readonly era = 'modern'
+  readonly server: Server
+  readonly state: string
+  readonly #modern: Modern
+  readonly #options: OpenOptions
+  readonly #exchanges = new Set<ModernExchange>()
+  readonly #undoubt: () => void
+  #over = false
+
+  constructor(modern: Modern, discovered: Discovered, options: OpenOptions) {
+    this.#modern = modern
+    this.#options = options
+    const { name } = modern.wire
+    const { version, capabilities, text } = discovered
+    this.server = { version, capabilities, result: asInitializeResult(discovered, name), discovered: text }
+    this.state = modernState
+    this.#undoubt = modern.onDoubt(() => this.#end())
+  }
+
+  exchange(request: Message, _call: Call): Exchange {
+    const { capabilities, info } = this.#options.client
+    if (this.#over) return failed(this.#closed())
+    const exchange = this.#modern.exchange(request, { capabilities, info }, ended => this.#exchanges.delete(ended))
+    if (!exchange.queue.over) this.#exchanges.add(exchange)
+    return exchange.queue
+  }
+
+  resume(): Exchange {
+    return failed(
+      new GatewayError('internal', 'a modern exchange cannot be resumed', { backend: this.#modern.wire.name })
+    )
+  }
+
+  async send(): Promise<void> {
+    if (this.#over) throw this.#closed()
+  }
+
+  listen(): void {}
+
+  async close(): Promise<void> {
+    if (this.#over) return
+    this.#over = true
+    this.#undoubt()
+    for (const { queue } of [...this.#exchanges]) queue.cancel()
+  }
+
+  /** What is under way may still end well; the next request is for whoever opens anew. */
+  #end(): void {
+    if (this.#over) return
+    this.#over = true
+    this.#undoubt()
+    this.#options.ended(this.#closed())
+  }
+
+  #closed(): GatewayError {
+    return unavailable(this.#modern.wire.name, new Error('the link is closed'))
+  }
+}
+
+/** What another instance opens it by: nothing has to be known. */
+export const modernState = '{"era":"modern"}'

@@ -1,0 +1,126 @@
+/** A Streamable HTTP upstream of the modern era, for all of its links: stateless, a POST for each request. */
+import { type Asking, completed } from '../../protocol/envelope.ts'
+import { makeRequest } from '../../protocol/make.ts'
+import { isError, type Message, textOf } from '../../protocol/message.ts'
+import { latestModern } from '../../protocol/version.ts'
+import { legHeaders } from './headers.ts'
+import { ModernExchange, type ModernHome, type ModernRequest } from './modern-exchange.ts'
+import { ToolHeaders } from './tool-headers.ts'
+import type { Wire } from './wire.ts'
+
+/** How long (ms) a call waits for the list of tools that says which headers it needs. */
+const listMs = 10_000
+/** After a list that could not be read no call waits for one, milliseconds. */
+const pauseMs = 30_000
+/** Of a list. */
+const maxPages = 100
+
+export class Modern implements ModernHome {
+  readonly wire: Wire
+  readonly tools: ToolHeaders
+  /** Who the gateway is, for requests of its own. */
+  readonly self: Asking
+  readonly #doubt: (() => void) | undefined
+  readonly #listeners = new Set<() => void>()
+  #post: readonly string[] = []
+  #nextId = 1
+  #reading: Promise<void> | undefined
+  #pausedUntil = 0
+
+  /** `doubt`: it may be of the other era now; undefined where that is settled. */
+  constructor(wire: Wire, self: Asking, headers: Readonly<Record<string, string>>, doubt: (() => void) | undefined) {
+    this.wire = wire
+    this.self = self
+    this.tools = new ToolHeaders(wire.name)
+    this.#doubt = doubt
+    this.tune(headers)
+  }
+
+  get post(): readonly string[] {
+    return this.#post
+  }
+
+  get open(): boolean {
+    return this.#doubt !== undefined
+  }
+
+  tune(headers: Readonly<Record<string, string>>): void {
+    this.#post = legHeaders(headers, undefined, latestModern).post
+  }
+
+  /** Tells of the moment in which the era is in doubt; the function returned stops that. */
+  onDoubt(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** `done`: it ended, whatever way. */
+  exchange(request: Message, asking: Asking, done?: (exchange: ModernExchange) => void): ModernExchange {
+    return this.#start(request, asking, done === undefined ? {} : { done })
+  }
+
+  /** A question about the upstream itself. */
+  probe(request: Message): ModernExchange['queue'] {
+    return this.#start(request, this.self, { probe: true }).queue
+  }
+
+  doubt(): void {
+    this.#doubt?.()
+    for (const listener of [...this.#listeners]) listener()
+  }
+
+  async readTools(): Promise<void> {
+    if (this.wire.clock.now() < this.#pausedUntil) return
+    this.#reading ??= this.#readTools().finally(() => {
+      this.#reading = undefined
+    })
+    await this.#reading
+  }
+
+  async #readTools(): Promise<void> {
+    const deadline = this.wire.clock.now() + Math.min(listMs, this.wire.timeout)
+    let cursor: string | undefined
+    for (let page = 0; page < maxPages; page++) {
+      const params = cursor === undefined ? undefined : { cursor }
+      const response = await this.#ask(makeRequest('0', 'tools/list', params), deadline - this.wire.clock.now())
+      if (response === undefined) break
+      const { nextCursor } = JSON.parse(textOf(response.source, response.scanned.top, 'result')!) as {
+        nextCursor?: unknown
+      }
+      if (typeof nextCursor !== 'string') {
+        this.tools.seenAll()
+        return
+      }
+      if (nextCursor === cursor) break
+      cursor = nextCursor
+    }
+    this.#pausedUntil = this.wire.clock.now() + pauseMs
+  }
+
+  /** Undefined: no result in time. */
+  async #ask(request: Message, ms: number): Promise<Message | undefined> {
+    const { queue } = this.exchange(request, this.self)
+    const stop = this.wire.clock.after(ms, () => queue.cancel())
+    try {
+      for await (const message of queue) {
+        if (message.kind === 'response') return isError(message) ? undefined : message
+      }
+    } catch {
+      // The call that waits is sent all the same, and fails by itself.
+    } finally {
+      stop()
+    }
+    return undefined
+  }
+
+  #start(request: Message, asking: Asking, options: Pick<ModernRequest, 'probe' | 'done'>): ModernExchange {
+    const exchange = new ModernExchange(this, {
+      request: completed(request, latestModern, asking),
+      callerId: request.id!,
+      id: String(this.#nextId++),
+      ...options
+    })
+    exchange.start()
+    return exchange
+  }
+}
