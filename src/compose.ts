@@ -199,6 +199,7 @@ async function wire(
   const outside = (live: Live, message: Message): void => void channels.post(live, message)
   const received: LinksOptions['receive'] = (message, link, backend, users) =>
     receive(message, link, backend, users, { asked, inFlight, channels, tasks, unions })
+  const bridging = settings.follow({}, ({ input: { rounds } }) => ({ rounds }))
   const links = new Links({
     sessions,
     self,
@@ -206,7 +207,7 @@ async function wire(
     lost: (link, live) => asked.lost(live, link),
     bridged: (link, live, backend) =>
       link.era === 'modern'
-        ? new LegacyOverModern(link, live, backend, { rounds: config.input.rounds })
+        ? new LegacyOverModern(link, live, backend, bridging)
         : new ModernOverLegacy(link, backend.name, level =>
             wantLevel(level, live, link, backend, links.users(live, backend), { turns, receive: received })
           ),

@@ -39,6 +39,7 @@ const cases: [string, object, object, 'changed' | 'tuned', 'changed' | 'unchange
   ['another environment', program, { ...program, env: { Y: '1' } }, 'changed', 'changed'],
   ['another folder', program, { ...program, cwd: '/' }, 'changed', 'changed'],
   ['another scope', program, { ...program, scope: 'shared' }, 'changed', 'changed'],
+  ['another era', program, { ...program, era: 'modern' }, 'changed', 'changed'],
   ['more processes', program, { ...program, maxProcesses: 64 }, 'tuned', 'unchanged'],
   ['another file', files, { ...files, path: './y' }, 'changed', 'changed'],
   ['a thread', files, { ...files, worker: true }, 'changed', 'changed'],
@@ -133,6 +134,7 @@ t.test(
         'streams.closeAfter',
         'streams.behind',
         'input.timeout',
+        'input.rounds',
         'protocolVersion.onMismatch',
         'logging.level',
         'logging.format'

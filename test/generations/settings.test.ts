@@ -5,8 +5,10 @@
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { Settings } from '../../src/generations/settings.ts'
-import { configOf } from '../helpers/gateway.ts'
+import { startModernHttp } from '../fixtures/modern/http.ts'
+import { configOf, startGateway } from '../helpers/gateway.ts'
 import { saying, startLegacy } from '../helpers/legacy.ts'
+import { RawClient } from '../helpers/raw-client.ts'
 import { failOnRejections } from '../helpers/rejections.ts'
 
 failOnRejections(t)
@@ -44,6 +46,25 @@ t.test('server.limits.batch and input.timeout', async t => {
   t.match(error, { data: { reason: 'input_timeout' } })
   turn.answer(saying('done'))
   await (await calling).events.whole()
+})
+
+t.test('input.rounds', async t => {
+  const server = await startModernHttp()
+  t.teardown(server.stop)
+  const file = { backends: { modern: { kind: 'http', url: server.url } } }
+  const { gateway, url } = await startGateway(t, { ...file, input: { rounds: 1 } })
+  const client = await RawClient.open(url, { capabilities: { elicitation: {} } })
+  const call = async (answers: number): Promise<any> => {
+    const { events } = await client.call('rounds', { rounds: 2 })
+    for (let i = 0; i < answers; i++) {
+      const { id } = await events.message(({ params }) => params?.message === `Round ${i}`)
+      await client.post({ id, result: { action: 'accept', content: { name: 'x' } } })
+    }
+    return (await events.whole()).messages.at(-1)
+  }
+  t.match(await call(1), { error: { data: { reason: 'backend_invalid' } } })
+  await gateway.reload(configOf({ ...file, input: { rounds: 2 } }))
+  t.match(await call(2), { result: { content: [{ text: '2 rounds' }] } })
 })
 
 t.test('what follows the config has what the last one says', t => {
