@@ -1,14 +1,15 @@
 /** From a config to a wired, closable gateway. The only file that names implementations. */
 import { anonymousAuthenticator } from './auth/anonymous.ts'
 import type { Authenticator } from './auth/principal.ts'
-import type { Backend, Link } from './backends/backend.ts'
+import type { Backend, Link, Upstream } from './backends/backend.ts'
 import { type BackendLimits, Gates } from './backends/gates.ts'
 import { HttpBackend } from './backends/http/backend.ts'
 import { createModuleBackend, type ModuleBackend } from './backends/module/backend.ts'
 import { createWorkerBackend } from './backends/module/worker.ts'
 import { createSseBackend } from './backends/sse/backend.ts'
 import { createStdioBackend } from './backends/stdio/backend.ts'
-import { LegacyOverModern } from './bridge/legacy-over-modern.ts'
+import { type BridgeOptions, LegacyOverModern } from './bridge/legacy-over-modern.ts'
+import { Listening } from './bridge/listening.ts'
 import { ModernOverLegacy } from './bridge/modern-over-legacy.ts'
 import { forOlderClient } from './bridge/older-client.ts'
 import { sampledForOlderServer } from './bridge/older-sampling.ts'
@@ -199,12 +200,24 @@ async function wire(
   const outside = (live: Live, message: Message): void => void channels.post(live, message)
   const received: LinksOptions['receive'] = (message, link, backend, users) =>
     receive(message, link, backend, users, { asked, inFlight, channels, tasks, unions })
-  const bridging = settings.follow({}, ({ input: { rounds } }) => ({ rounds }))
+  const listenings = new WeakMap<Upstream, Listening>()
+  const listeningTo = (upstream: Upstream, backend: string): Listening => {
+    const listening = listenings.get(upstream) ?? new Listening(upstream, backend)
+    listenings.set(upstream, listening)
+    return listening
+  }
+  const bridging: BridgeOptions = settings.follow(
+    { listening: listeningTo, receive: received },
+    ({ input: { rounds } }) => ({ rounds })
+  )
   const links = new Links({
     sessions,
     self,
     receive: received,
-    lost: (link, live) => asked.lost(live, link),
+    lost: (link, live) => {
+      asked.lost(live, link)
+      if (link instanceof LegacyOverModern) link.retire()
+    },
     bridged: (link, live, backend) =>
       link.era === 'modern'
         ? new LegacyOverModern(link, live, backend, bridging)

@@ -64,6 +64,11 @@ export interface Server {
   readonly discovered?: string
 }
 
+/** A modern upstream, asked by the gateway itself. It outlives its links, and is the same object for all of them. */
+export interface Upstream {
+  exchange(request: Message): Exchange
+}
+
 /** Of one exchange. */
 export interface Call {
   readonly principal: Principal
@@ -78,6 +83,8 @@ export interface Call {
  */
 export interface Link {
   readonly era: Era
+  /** What all links of one modern upstream have in common; undefined for legacy ones. */
+  readonly upstream?: Upstream
   readonly server: Server
   /** What another instance needs to reopen it; undefined when it cannot move. */
   readonly state: LinkState | undefined

@@ -3,7 +3,7 @@ import { GatewayError } from '../errors.ts'
 import { type Asking, completed } from '../protocol/envelope.ts'
 import type { Message } from '../protocol/message.ts'
 import type { Era } from '../protocol/version.ts'
-import type { Exchange, Link, Server } from './backend.ts'
+import type { Exchange, Link, Server, Upstream } from './backend.ts'
 import type { Correlator } from './correlate.ts'
 import { failed } from './queue.ts'
 
@@ -15,6 +15,7 @@ export class PipeLink implements Link {
   readonly #pipe: Correlator
   readonly #leave: (link: PipeLink) => Promise<void>
   readonly #asking: Asking | undefined
+  readonly upstream?: Upstream
   #closing: Promise<void> | undefined
 
   /** `leave` ends this link's exchanges and lets go of the pipe; never rejects. `asking`: who asks, of a modern upstream. */
@@ -23,8 +24,10 @@ export class PipeLink implements Link {
     server: Server,
     pipe: Correlator,
     leave: (link: PipeLink) => Promise<void>,
-    asking?: Asking
+    asking?: Asking,
+    upstream?: Upstream
   ) {
+    if (upstream !== undefined) this.upstream = upstream
     this.era = asking === undefined ? 'legacy' : 'modern'
     this.#asking = asking
     this.#backend = backend

@@ -28,16 +28,10 @@ function elicitationOf({ url, ...rest }: Capabilities, version: string): Capabil
   return hasElicitationMode(version) && url !== undefined ? { ...rest, url } : rest
 }
 
-/** What a modern server can do, as legacy clients are told: it is not listened to. */
+/** What a modern server can do, as legacy clients are told. */
 export function toLegacy(capabilities: Capabilities): Capabilities {
   const { tasks: _, ...rest } = capabilities
-  return Object.fromEntries(Object.entries(withoutTasks(rest)).map(([name, value]) => [name, unheard(value)]))
-}
-
-function unheard(value: unknown): unknown {
-  if (!isObject(value)) return value
-  const { listChanged: _, subscribe: __, ...rest } = value
-  return rest
+  return withoutTasks(rest)
 }
 
 function withoutTasks({ extensions, ...rest }: Capabilities): Capabilities {

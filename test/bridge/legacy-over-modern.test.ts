@@ -67,7 +67,13 @@ function on({
 } = {}) {
   const upstream = new Upstream()
   const live = liveOf({ client: { version, capabilities, info: '{"name":"c","version":"1"}' } })
-  const link = new LegacyOverModern(upstream, live, new FakeBackend(scope), { rounds })
+  const link = new LegacyOverModern(upstream, live, new FakeBackend(scope), {
+    rounds,
+    listening: () => {
+      throw new Error('this upstream is not listened to')
+    },
+    receive: () => {}
+  })
   const start = (request = makeRequest('"mine"', 'tools/call', { name: 'x', arguments: { n: 1 } })): Exchange =>
     link.exchange(request, call)
   return { upstream, live, link, start }

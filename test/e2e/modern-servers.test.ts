@@ -51,6 +51,7 @@ for (const [client, connect] of Object.entries(clients)) {
       t.teardown(() => peer.close().catch(() => {}))
       await plainFeatures(t, peer, kind)
       await questions(t, peer, answers)
+      await changes(t, peer)
     })
   }
 }
@@ -167,5 +168,25 @@ async function questions(t: Test, peer: Peer, answers: Answers): Promise<void> {
 
   await t.test('rounds without an end are ended', async t => {
     t.match((await errorOf(peer.callTool('rounds', { rounds: 100 }))).message, /10 rounds/)
+  })
+}
+
+async function changes(t: Test, peer: Peer): Promise<void> {
+  await t.test('changes of lists and of subscribed resources reach the client', async t => {
+    t.match(peer.capabilities, { tools: { listChanged: true }, resources: { subscribe: true } })
+    await peer.subscribe('note://one')
+    const from = peer.heard.all.length
+    await peer.callTool('change')
+    await peer.heard.first(is('notifications/tools/list_changed'), from)
+    t.same((await peer.heard.first(is('notifications/resources/updated'), from)).params, { uri: 'note://one' })
+    await peer.unsubscribe('note://one')
+    const then = peer.heard.all.length
+    await peer.callTool('change')
+    await peer.heard.first(is('notifications/tools/list_changed'), then)
+    t.same(
+      peer.heard.all.filter(is('notifications/resources/updated')).map(({ params }) => params?.uri),
+      ['note://one'],
+      'of one resource, while it was subscribed'
+    )
   })
 }

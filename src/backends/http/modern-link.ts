@@ -2,7 +2,7 @@
 import { GatewayError } from '../../errors.ts'
 import { asInitializeResult, type Discovered } from '../../protocol/discovered.ts'
 import type { Message } from '../../protocol/message.ts'
-import type { Call, Exchange, Link, OpenOptions, Server } from '../backend.ts'
+import type { Call, Exchange, Link, OpenOptions, Server, Upstream } from '../backend.ts'
 import { failed } from '../queue.ts'
 import { unavailable } from './faults.ts'
 import type { Modern } from './modern.ts'
@@ -12,6 +12,7 @@ export class ModernHttpLink implements Link {
   readonly era = 'modern'
   readonly server: Server
   readonly state: string
+  readonly upstream: Upstream
   readonly #modern: Modern
   readonly #options: OpenOptions
   readonly #exchanges = new Set<ModernExchange>()
@@ -25,6 +26,7 @@ export class ModernHttpLink implements Link {
     const { version, capabilities, text } = discovered
     this.server = { version, capabilities, result: asInitializeResult(discovered, name), discovered: text }
     this.state = modernState
+    this.upstream = modern.upstream
     this.#undoubt = modern.onDoubt(() => this.#end())
   }
 

@@ -3,6 +3,7 @@ import { type Asking, completed } from '../../protocol/envelope.ts'
 import { makeRequest } from '../../protocol/make.ts'
 import { isError, type Message, textOf } from '../../protocol/message.ts'
 import { latestModern } from '../../protocol/version.ts'
+import type { Upstream } from '../backend.ts'
 import { legHeaders } from './headers.ts'
 import { ModernExchange, type ModernHome, type ModernRequest } from './modern-exchange.ts'
 import { ToolHeaders } from './tool-headers.ts'
@@ -20,6 +21,8 @@ export class Modern implements ModernHome {
   readonly tools: ToolHeaders
   /** Who the gateway is, for requests of its own. */
   readonly self: Asking
+  /** The gateway asks. */
+  readonly upstream: Upstream = { exchange: request => this.exchange(request, this.self).queue }
   readonly #doubt: (() => void) | undefined
   readonly #listeners = new Set<() => void>()
   #post: readonly string[] = []

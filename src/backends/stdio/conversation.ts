@@ -1,11 +1,11 @@
 /** A child and what is said with it: lines to messages, messages to exchanges, its end to everybody who has a part in it. */
 import { type ErrorCode, GatewayError } from '../../errors.ts'
-import type { Asking } from '../../protocol/envelope.ts'
+import { type Asking, completed } from '../../protocol/envelope.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { Era } from '../../protocol/version.ts'
 import { line } from '../../protocol/write.ts'
 import { Arrivals } from '../arrivals.ts'
-import type { OpenOptions, Server } from '../backend.ts'
+import type { OpenOptions, Server, Upstream } from '../backend.ts'
 import { Correlator } from '../correlate.ts'
 import type { Verdict } from '../era.ts'
 import { Intake, type UpstreamLimits } from '../intake.ts'
@@ -37,6 +37,10 @@ export class Conversation {
   readonly #intake: Intake
   readonly #arrivals: Arrivals
   readonly #lines: Lines
+  /** The gateway asks. */
+  readonly #upstream: Upstream = {
+    exchange: request => this.#correlator.exchange(completed(request, this.#server!.version, this.#options.self))
+  }
   readonly #members = new Map<PipeLink, Member>()
   #server: Server | undefined
   #ended: GatewayError | undefined
@@ -122,8 +126,8 @@ export class Conversation {
   /** After `start`. What came for nobody yet is told once the caller has its link. */
   join(member: Member): PipeLink {
     const server = this.#server!
-    const asking = server.discovered === undefined ? undefined : member.client
-    const link = new PipeLink(this.#backend, server, this.#correlator, left => this.#leave(left), asking)
+    const [asking, upstream] = server.discovered === undefined ? [] : [member.client, this.#upstream]
+    const link = new PipeLink(this.#backend, server, this.#correlator, left => this.#leave(left), asking, upstream)
     this.#members.set(link, member)
     this.#arrivals.release()
     return link
