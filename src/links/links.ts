@@ -95,7 +95,7 @@ export class Links {
     if (own.size === 0) this.#slots.delete(live)
     // What it asked the session is asked no more.
     const link = slot.of(live)
-    if (link !== undefined) this.#options.lost(link, new Set([live]))
+    if (link !== undefined) this.#options.lost(link, live)
     await this.#released(this.#leave(live, slot))
     const { identity } = backend
     const state = link?.state
