@@ -192,6 +192,8 @@ const long: Readonly<Record<string, string>> = {
     'the states of one request, from sent to resumed to over; divided, none could be seen whole',
   'backends/http/modern-exchange.ts': 'the states of one modern request, and each way in which it is refused',
   'backends/stdio/backend.ts': 'which children run, which start, and who waits for one: counted in one place',
+  'bridge/legacy-over-modern.ts': 'what a legacy session has of a modern upstream, one method after the other',
+  'bridge/listening.ts': 'streams that take the place of each other: opened, read, lost and opened again in one place',
   'bridge/bridged-exchange.ts': 'the rounds of one request: what is open, answered and sent again changes together',
   'backends/http/leg.ts': 'the callbacks of one undici handler share the state of one response',
   'compose.ts': 'the wiring of the whole gateway: flat, nothing decided, every name of an implementation in one place',
