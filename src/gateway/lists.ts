@@ -3,7 +3,7 @@
  * session that asks first. What was read last is kept when a reading fails, so that names stay what they were.
  */
 import type { Backend, Link } from '../backends/backend.ts'
-import { type GatewayError, toGatewayError } from '../errors.ts'
+import { GatewayError, toGatewayError } from '../errors.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { facts } from '../telemetry/events.ts'
 import type { Known } from './known.ts'
@@ -81,11 +81,9 @@ export class Lists {
     if (entry.fetching === undefined) {
       if (entry.isPaused(now, this.#revision(entry))) return undefined
       if (live.closed) return undefined
-      this.#begin(entry, live)
+      this.#begin(entry, live, patienceMs)
     }
-    // Who failed the last time is not waited for as long again.
-    const patience = entry.failures === 0 ? patienceMs : patienceMs / 10
-    return now - entry.startedAt < patience ? entry.fetching : undefined
+    return now - entry.startedAt < patienceOf(entry, patienceMs) ? entry.fetching : undefined
   }
 
   /** Whether it is being read for the first time, and its backend has time left. */
@@ -141,14 +139,14 @@ export class Lists {
     return shelf
   }
 
-  #begin(entry: Entry, live: Live): void {
+  #begin(entry: Entry, live: Live, patienceMs: number): void {
     entry.startedAt = this.#now()
-    entry.fetching = this.#read(entry, live).finally(() => {
+    entry.fetching = this.#read(entry, live, patienceMs).finally(() => {
       entry.fetching = undefined
     })
   }
 
-  async #read(entry: Entry, live: Live): Promise<void> {
+  async #read(entry: Entry, live: Live, patienceMs: number): Promise<void> {
     const { backend, kind } = entry
     const revision = this.#revision(entry)
     try {
@@ -158,12 +156,11 @@ export class Lists {
       if (before !== entry.list || failure !== undefined) this.#context?.changed(backend, kind, false)
     } catch (error) {
       const failure = toGatewayError(error)
+      if (failure.code !== 'session') this.#failed(entry, failure)
       // It was the session that ended, not the backend that failed: the next one tries.
-      if (failure.code === 'session') {
-        entry.startedAt = Number.NEGATIVE_INFINITY
-        return
-      }
-      this.#failed(entry, failure)
+      else if (this.#now() - entry.startedAt < patienceOf(entry, patienceMs)) entry.startedAt = Number.NEGATIVE_INFINITY
+      // It had its time all the same: else each of those that end soon would give it as much again.
+      else this.#failed(entry, late(entry))
     }
   }
 
@@ -191,4 +188,11 @@ export class Lists {
     }
     return list
   }
+}
+
+/** Who failed the last time is not waited for as long again. */
+const patienceOf = ({ failures }: Entry, patienceMs: number): number => (failures === 0 ? patienceMs : patienceMs / 10)
+
+function late({ backend: { name }, kind }: Entry): GatewayError {
+  return new GatewayError('timeout', `backend "${name}" did not answer ${kind.method} in time`, { backend: name })
 }

@@ -73,10 +73,15 @@ export class Slot {
   /** The link, opened for this user when it is not. Rejects with the GatewayError of the opening; the next call tries again. */
   async get(live: Live): Promise<Link> {
     if (this.#link !== undefined) return this.#seen(this.#link, live)
-    this.#opening ??= this.#open(live).finally(() => {
-      this.#opening = undefined
-      this.#abort = undefined
-    })
+    this.#opening ??= this.#open(live)
+      .catch((error: unknown) => {
+        // It was given up: that says nothing of the backend.
+        throw this.users.size === 0 ? sessionOver() : error
+      })
+      .finally(() => {
+        this.#opening = undefined
+        this.#abort = undefined
+      })
     return this.#seen(await this.#opening, live)
   }
 

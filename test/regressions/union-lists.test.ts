@@ -29,6 +29,28 @@ t.test('sessions that are deleted while they read a list are no failures of the 
   t.equal(said(await stay.call('y')), 'b:y {}')
 })
 
+t.test('sessions that are deleted while their link opens for a list are no failures of the backend', async t => {
+  const all = await together(t, { a: { tools: ['x'] }, b: { tools: ['y'] } })
+  const { b } = all.servers
+  await all.open()
+  const { initializeResult } = b!
+  let held = 0
+  b!.on('initialize', () => void held++)
+  for (let i = 1; i <= 6; i++) {
+    const client = await all.open()
+    const listing = client.request('tools/list').catch(() => {})
+    await until('its link opens', () => held >= i)
+    await client.delete()
+    await listing
+  }
+  b!.on('initialize', turn => turn.answer(initializeResult))
+  const stay = await all.open()
+  const { json } = await stay.request('tools/list')
+  t.same(namesIn({ json }), ['x', 'y'])
+  t.equal(json.result._meta, undefined)
+  t.equal(said(await stay.call('y')), 'b:y {}')
+})
+
 t.test('a backend that never stops saying that its list changed holds up no list', async t => {
   const all = await together(t, { a: { tools: ['x'] }, b: { tools: ['y'] } })
   const { b } = all.servers
