@@ -34,6 +34,7 @@ import { Limits } from './gateway/limits.ts'
 import { tellLevelLater, wantLevel } from './gateway/link-level.ts'
 import { Linked } from './gateway/linked.ts'
 import { listening } from './gateway/listening.ts'
+import { Listens } from './gateway/listens.ts'
 import { Lists } from './gateway/lists.ts'
 import { opened } from './gateway/opened.ts'
 import { Posts } from './gateway/posts.ts'
@@ -197,9 +198,12 @@ async function wire(
     return backend === undefined ? answer : tasks.answerTo(answer, method, live, backend)
   }
   const turns = new Turns()
-  const outside = (live: Live, message: Message): void => void channels.post(live, message)
+  const outside = (live: Live, message: Message): void => {
+    if (live.modern === true) listens.tell(live, message)
+    else void channels.post(live, message)
+  }
   const received: LinksOptions['receive'] = (message, link, backend, users) =>
-    receive(message, link, backend, users, { asked, inFlight, channels, tasks, unions })
+    receive(message, link, backend, users, { asked, inFlight, channels, listens, tasks, unions })
   const listenings = new WeakMap<Upstream, Listening>()
   const listeningTo = (upstream: Upstream, backend: string): Listening => {
     const listening = listenings.get(upstream) ?? new Listening(upstream, backend)
@@ -216,6 +220,7 @@ async function wire(
     receive: received,
     lost: (link, live) => {
       asked.lost(live, link)
+      listens.lost(live)
       if (link instanceof LegacyOverModern) link.retire()
     },
     bridged: (link, live, backend) =>
@@ -229,7 +234,10 @@ async function wire(
       if (backend.scope === 'session') for (const live of users) retiring.opened(live, backend)
       if (!restored) tellLevelLater(link, backend, users, { turns, receive: received })
     },
-    missed: backend => lists.invalidate(backend),
+    missed(backend, users) {
+      lists.invalidate(backend)
+      for (const live of users) listens.missed(live)
+    },
     reopened: (link, backend, users, told) =>
       restore(link, backend, users, { changed: (...of) => unions.reopened(...of), receive: received, told })
   })
@@ -245,10 +253,15 @@ async function wire(
     lists,
     links,
     routes: { find: generations.find, all: () => generations.current.routes.values() },
-    sessions,
+    sessions: {
+      *locals() {
+        yield* sessions.locals()
+        yield* listens.lives()
+      }
+    },
     receive: received,
     post: outside,
-    isListening: live => channels.isOpen(live),
+    isListening: live => live.modern === true || channels.isOpen(live),
     failed: backend => probes.suspect(backend)
   })
   const changes = (live: Live): Message[] => unions.changes(live)
@@ -290,6 +303,14 @@ async function wire(
       ({ sessions: { idle } }) => ({ idleMs: idle })
     )
   )
+  const listens: Listens = new Listens(
+    settings.follow(
+      { find: generations.find, listen: (live: Live) => unions.listen(live) },
+      ({ sessions: { max, perAddress } }) => ({
+        caps: { total: max, perGroup: perAddress }
+      })
+    )
+  )
   const countdowns = new Countdowns()
   const running: RunningContext = {
     links,
@@ -324,6 +345,7 @@ async function wire(
       turns,
       receive: received,
       seats,
+      listens,
       known,
       lists,
       linked,
@@ -371,6 +393,7 @@ async function wire(
     retiring,
     swapped(next, previous) {
       greet(next, path => url(path), previous)
+      listens.reloaded()
       health.serve(next.backends.values(), previous.backends.values())
       probes.watch(watched(next.routes.values()), ({ name }) => health.of(name).state === 'down')
     }
@@ -392,7 +415,7 @@ async function wire(
   })
   const announce = async (route: string, notification: Message): Promise<number> => {
     if (generations.find(route) === undefined) throw new GatewayError('path', `there is no route ${route}`)
-    return broadcast(route, notification, sessions, channels, log)
+    return (await broadcast(route, notification, sessions, channels, log)) + listens.broadcast(route, notification)
   }
   const admin =
     config.admin === undefined
@@ -428,7 +451,7 @@ async function wire(
   const close = async (deadlineMs: number, hurry: boolean): Promise<void> => {
     state = 'leaving'
     generations.close()
-    const parts = { inFlight, channels, server }
+    const parts = { inFlight, channels, listens, server }
     const times = {
       delayMs: port === undefined || hurry ? 0 : generations.current.config.server.shutdown.delay,
       deadlineMs

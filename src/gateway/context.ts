@@ -10,6 +10,7 @@ import type { Client } from '../sessions/session.ts'
 import type { Channels } from './channel.ts'
 import type { Known } from './known.ts'
 import type { Linked } from './linked.ts'
+import type { Listens } from './listens.ts'
 import type { Lists } from './lists.ts'
 import type { Posts } from './posts.ts'
 import type { Seats } from './seats.ts'
@@ -27,6 +28,7 @@ export interface Context {
   readonly turns: Turns
   /** For requests of the modern era. */
   readonly seats: Seats
+  readonly listens: Listens
   /** What backends said of themselves, and what they list: for routes with several. */
   readonly known: Known
   readonly lists: Lists

@@ -1,10 +1,9 @@
 /** What goes with a session when it ends, however it ends (SES-11, SES-15, R41). */
 import { type CloseReason, type Live, sessionHash } from '../sessions/lifecycle.ts'
-import { subscriptionsAt } from '../sessions/subscribed.ts'
 import type { StreamLog } from '../streams/stream-log.ts'
 import { facts } from '../telemetry/events.ts'
 import type { Context } from './context.ts'
-import { withdraw } from './methods/subscriptions.ts'
+import { giveBack } from './give-back.ts'
 
 /** Calls are cancelled upstream, streams end, subscriptions of shared upstreams and upstream sessions are given back. Never rejects. */
 export async function ended(live: Live, reason: CloseReason, context: Context, log: StreamLog): Promise<void> {
@@ -14,14 +13,7 @@ export async function ended(live: Live, reason: CloseReason, context: Context, l
   context.channels.close(live)
   // Whoever still writes would find the purged stream a loss.
   const written = context.posts.close(live).then(() => log.purge(live.record.id))
-  // A shared upstream outlives the session.
-  const shared = [...context.links.of(live)]
-    .filter(({ backend }) => backend.scope === 'shared')
-    .map(({ link, backend }) => ({ link, backend, rest: context.links.users(live, backend) }))
-  const released = context.links.release(live)
-  for (const { link, backend, rest } of shared) {
-    void withdraw(subscriptionsAt(live.record, backend), link, backend, rest, context.turns)
-  }
+  const released = giveBack(live, context)
   for (const result of await Promise.allSettled([released, written])) {
     if (result.status === 'rejected') {
       facts.notice.publish({ level: 'warn', text: 'something of a session was not given back', error: result.reason })

@@ -72,8 +72,8 @@ export class ModernCall {
 /** JSON text by the InitializeResult that it stands in. */
 let latest: { readonly result: string; readonly info: string | undefined } | undefined
 
-/** Parsing it anew for each call would cost more than the call. */
-function serverInfoOf(result: string | undefined): string | undefined {
+/** Of an InitializeResult. Parsing it anew for each call would cost more than the call. */
+export function serverInfoOf(result: string | undefined): string | undefined {
   if (result === undefined) return undefined
   if (latest?.result !== result) {
     const { serverInfo } = JSON.parse(result) as { serverInfo?: unknown }

@@ -46,6 +46,10 @@ export class Modern {
     if (level !== undefined && !isLevel(level)) {
       throw new GatewayError('meta', `params._meta["${levelKey}"] is no log level`, { id })
     }
+    if (message.method === 'subscriptions/listen') {
+      note.outcome = 'ok'
+      return await this.#context.listens.open(message, incoming, this.#context)
+    }
     const call = new ModernCall(
       { route: route.path, principal: incoming.principal, address: incoming.address },
       this.#context

@@ -14,6 +14,7 @@ import { facts } from '../telemetry/events.ts'
 import { admit, ofNobody } from './admit.ts'
 import type { Channels } from './channel.ts'
 import { defaultLevel, passes } from './levels.ts'
+import type { Listens } from './listens.ts'
 import { isListChanged, kept } from './outgoing.ts'
 import { relatedTaskOf } from './task-ids.ts'
 import type { TaskView } from './task-view.ts'
@@ -24,6 +25,8 @@ export interface ReceiveContext {
   readonly asked: Asked
   readonly inFlight: InFlight
   readonly channels: Pick<Channels, 'isOpen' | 'post'>
+  /** For those of the modern era, who hear nothing else. */
+  readonly listens: Pick<Listens, 'tell'>
   readonly tasks: Pick<TaskView, 'toClient' | 'refusal'>
   readonly unions: Pick<Unions, 'of' | 'heard'>
 }
@@ -47,9 +50,11 @@ export function receive(
   context.unions.heard(message, backend)
   const data = kept(message)
   for (const live of users) {
-    // In the modern era it would be for who listens.
-    if (live.modern === true) continue
     if (!isFor(message, live, backend, context.unions.of(live))) continue
+    if (live.modern === true) {
+      context.listens.tell(live, message)
+      continue
+    }
     if (isOfOther(message, live, backend, context.inFlight)) {
       facts.drop.publish({ reason: 'unknown_token', backend: backend.name })
       continue

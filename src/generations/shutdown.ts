@@ -7,10 +7,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { GatewayError } from '../errors.ts'
 import type { InFlight } from '../exchanges/in-flight.ts'
 import type { Channels } from '../gateway/channel.ts'
+import type { Listens } from '../gateway/listens.ts'
 
 export interface ShutdownParts {
   readonly inFlight: InFlight
   readonly channels: Channels
+  readonly listens: Pick<Listens, 'drain'>
   readonly server: {
     /** Takes no more connections. */
     stopAccepting(): void
@@ -35,10 +37,11 @@ const flushMs = 1_000
 
 /** `/readyz` fails already; `refuseRequests` is called when no new work is to be taken. Never rejects. */
 export async function drain(parts: ShutdownParts, times: ShutdownTimes, refuseRequests: () => void): Promise<void> {
-  const { inFlight, channels, server } = parts
+  const { inFlight, channels, listens, server } = parts
   if (times.delayMs > 0) await sleep(times.delayMs)
   refuseRequests()
   channels.drain(() => Math.round(retryMs + Math.random() * spreadMs))
+  listens.drain()
   // Still listening: a call may need an answer of the client, or the client the rest of its stream.
   await within(times.deadlineMs, inFlight.idle())
   server.stopAccepting()

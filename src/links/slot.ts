@@ -24,7 +24,7 @@ export interface LinksOptions {
    */
   readonly reopened: (link: Link, backend: Backend, users: ReadonlySet<Live>, told: boolean) => Promise<void>
   /** What the upstream said outside of exchanges was not heard for a while. Must not throw. */
-  readonly missed?: (backend: Backend) => void
+  readonly missed?: (backend: Backend, users: ReadonlySet<Live>) => void
   /** A link of one era, as users of the other see it. Made once for each link and user. */
   readonly bridged?: (link: Link, live: Live, backend: Backend) => Link
 }
@@ -147,7 +147,7 @@ export class Slot {
         over = reason
         if (link !== undefined) this.#lose(link, reason)
       },
-      missed: () => this.#options.missed?.(backend)
+      missed: () => this.#options.missed?.(backend, users)
     })
     if (over !== undefined) throw this.#lostAtOnce(link, over)
     for (const message of early) receive(message, link, backend, users)

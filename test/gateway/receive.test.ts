@@ -71,6 +71,7 @@ function scene(t: Test, scope: 'session' | 'shared' = 'session', several = false
             return true
           }
         },
+        listens: { tell: (to, message) => void posted.push([to, value(message)]) },
         tasks: taskView(() => several, new Linked()),
         unions: { of: () => undefined, heard: () => {} }
       })

@@ -43,17 +43,5 @@ function alone({ capabilities, result }: Server): Said {
   return { capabilities, instructions: typeof instructions === 'string' ? instructions : undefined }
 }
 
-/** Legacy tasks are nothing to modern clients, and changes are not told to them. */
-function offered({ tasks: _, ...capabilities }: Capabilities): Capabilities {
-  return Object.fromEntries(
-    Object.entries(capabilities).map(([name, value]) => [name, unchanging.has(name) ? quiet(value) : value])
-  )
-}
-
-const unchanging = new Set(['tools', 'prompts', 'resources'])
-
-function quiet(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return {}
-  const { listChanged: _, subscribe: __, ...rest } = value as Record<string, unknown>
-  return rest
-}
+/** Legacy tasks are nothing to modern clients. */
+const offered = ({ tasks: _, ...capabilities }: Capabilities): Capabilities => capabilities

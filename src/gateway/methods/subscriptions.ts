@@ -11,8 +11,9 @@ import { isSubscribed } from '../../sessions/subscribed.ts'
 import type { Context } from '../context.ts'
 import type { MethodCall } from './method.ts'
 
-/** Subscriptions of one session. */
+/** Subscriptions of one session; of who listens for all modern clients of one principal. */
 const maxSubscriptions = 1_000
+const maxListened = 10_000
 
 export function subscribe(call: MethodCall): MessageSource {
   const { request, live, backend, context, run } = call
@@ -25,8 +26,9 @@ export function subscribe(call: MethodCall): MessageSource {
     }))
   return later(request.id!, async () => {
     const { subscriptions } = live.record
-    if (subscriptions.length >= maxSubscriptions && !subscriptions.includes(uri)) {
-      throw new GatewayError('params', `a session subscribes to ${maxSubscriptions} resources at most`)
+    const most = live.modern === true ? maxListened : maxSubscriptions
+    if (subscriptions.length >= most && !subscriptions.includes(uri)) {
+      throw new GatewayError('params', `a session subscribes to ${most} resources at most`)
     }
     if (backend.scope === 'session') return acting(run(request), remember)
     return shared(call, uri, () => subscribers(uri, backend, context.links.users(live, backend)) > 0, remember)

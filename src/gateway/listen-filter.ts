@@ -1,0 +1,57 @@
+/** Which changes a client wants to hear of (2026-07-28 basic/patterns/subscriptions, "Notification Filter"). */
+import { GatewayError } from '../errors.ts'
+import { type Message, stringParam, textOf } from '../protocol/message.ts'
+
+export interface Filter {
+  /** The capabilities whose lists it is about. */
+  readonly lists: readonly string[]
+  readonly uris: readonly string[]
+}
+
+/** Resources of one subscription. */
+export const maxUris = 1_000
+
+const members = { toolsListChanged: 'tools', promptsListChanged: 'prompts', resourcesListChanged: 'resources' } as const
+
+/** What nobody knows is left out. Throws GatewayError `meta` (400, -32602) for a filter that is missing or malformed. */
+export function filterOf({ id, source, scanned: { params } }: Message): Filter {
+  const malformed = (what: string): GatewayError => new GatewayError('meta', `params.notifications${what}`, { id })
+  const text = textOf(source, params, 'notifications')
+  const filter: unknown = text === undefined ? undefined : JSON.parse(text)
+  if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) throw malformed(' must be an object')
+  const given = filter as Readonly<Record<string, unknown>>
+  const lists = Object.entries(members).flatMap(([member, list]) => {
+    const wanted = given[member] ?? false
+    if (typeof wanted !== 'boolean') throw malformed(`.${member} must be a boolean`)
+    return wanted ? [list] : []
+  })
+  const { resourceSubscriptions: uris = [] } = given
+  if (!isStrings(uris)) throw malformed('.resourceSubscriptions must be an array of strings')
+  const own = [...new Set(uris)]
+  if (own.length > maxUris) throw malformed(`.resourceSubscriptions has more than ${maxUris} resources`)
+  return { lists, uris: own }
+}
+
+const isStrings = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every(element => typeof element === 'string')
+
+/** As an acknowledgement says it. */
+export function told({ lists, uris }: Filter): Record<string, unknown> {
+  const kinds = Object.entries(members).filter(([, list]) => lists.includes(list))
+  return {
+    ...Object.fromEntries(kinds.map(([member]) => [member, true])),
+    ...(uris.length > 0 && { resourceSubscriptions: uris })
+  }
+}
+
+export const isEmpty = ({ lists, uris }: Filter): boolean => lists.length + uris.length === 0
+
+/** Whether a notification is one of those. What is part of a resource changes with it. */
+export function wants({ lists, uris }: Filter, message: Message): boolean {
+  if (message.kind !== 'notification') return false
+  if (message.method === 'notifications/resources/updated') {
+    const uri = stringParam(message, 'uri')
+    return uri !== undefined && uris.some(subscribed => uri.startsWith(subscribed))
+  }
+  return lists.some(list => message.method === `notifications/${list}/list_changed`)
+}
