@@ -49,7 +49,7 @@ const table = {
   full: {
     rpc: -32603,
     status: 503,
-    what: "As many sessions as `sessions.max` (or the caller's share of them) are open."
+    what: "As many sessions, or subscriptions of modern clients, as `sessions.max` (or the caller's share of them) are open."
   },
   overloaded: { rpc: -32603, status: 503, what: 'Too much is in flight here.' },
   store: { rpc: -32603, status: 503, what: 'The session store does not answer.' },

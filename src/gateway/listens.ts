@@ -6,9 +6,9 @@ import type { Live } from '../sessions/lifecycle.ts'
 import type { Caps } from '../sessions/session.ts'
 import type { Answer } from './answer.ts'
 import type { Context } from './context.ts'
-import { type Filter, filterOf } from './listen-filter.ts'
+import { type HonourOptions, honour } from './honour.ts'
+import { filterOf } from './listen-filter.ts'
 import { ListeningSeat } from './listening-seat.ts'
-import { serversOf } from './methods/meet.ts'
 import { serverInfoOf } from './modern-call.ts'
 import type { IncomingPost } from './request.ts'
 import type { Route } from './route.ts'
@@ -16,19 +16,12 @@ import type { Caller } from './seats.ts'
 import { self } from './self.ts'
 import { Subscription } from './subscription.ts'
 
-/** How long (ms) upstreams have to agree, and how many are asked at once. */
-const patienceMs = 2_000
-const atOnce = 32
-
 /** Read when they are used: they may change. */
-export interface ListensOptions {
+export interface ListensOptions extends HonourOptions {
   /** Of subscriptions that are open, in all and by address. */
   readonly caps: Caps
   /** Who is served at a path now. */
   readonly find: (path: string) => Route | undefined
-  /** Links of a route with several backends are to be opened. Must not throw. */
-  readonly listen: (live: Live) => void
-  readonly patienceMs?: number
 }
 
 export class Listens {
@@ -79,7 +72,7 @@ export class Listens {
     })
     incoming.onGone(over)
     try {
-      const honoured = await this.#honoured(filter, listening, subscription, context)
+      const honoured = await honour(subscription, listening, context, this.#options)
       const backend = route.backend && context.known.get(route.backend)
       if (this.#closed || this.#options.find(route.path) !== route) subscription.end()
       return {
@@ -177,58 +170,6 @@ export class Listens {
     if (this.#listenings.get(key) === listening) this.#listenings.delete(key)
     this.#byLive.delete(live)
     listening.close()
-  }
-
-  /** What of it is advertised, and agreed to in time. */
-  async #honoured(
-    filter: Filter,
-    listening: ListeningSeat,
-    subscription: Subscription,
-    context: Context
-  ): Promise<Filter> {
-    const { live, route } = listening
-    const soon = (work: Promise<unknown>): Promise<void> => within(this.#options.patienceMs ?? patienceMs, work)
-    const { union, backend } = route
-    let offers: (list: string) => boolean
-    if (union === undefined) {
-      const { server } = await context.links.get(live, backend!)
-      offers = list => (server.capabilities[list] as { listChanged?: unknown } | undefined)?.listChanged === true
-    } else {
-      this.#options.listen(live)
-      await soon(serversOf(live, union, context))
-      offers = list => union.members.some(member => context.known.has(member.backend, list) !== false)
-    }
-    const agreed = new Set<string>()
-    let waits = true
-    const asked = eachOf(filter.uris, async uri => {
-      if (!waits || !listening.subscriptions.has(subscription)) return
-      if (await listening.subscribe(uri, subscription)) agreed.add(uri)
-    })
-    await soon(asked)
-    waits = false
-    const uris = filter.uris.filter(uri => agreed.has(uri))
-    for (const uri of filter.uris) if (!agreed.has(uri)) listening.unsubscribe(uri, subscription)
-    return { lists: filter.lists.filter(offers), uris }
-  }
-}
-
-async function eachOf(uris: readonly string[], act: (uri: string) => Promise<void>): Promise<void> {
-  const left = uris.values()
-  const worker = async (): Promise<void> => {
-    for (const uri of left) await act(uri)
-  }
-  await Promise.all(Array.from({ length: atOnce }, worker))
-}
-
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, ms)
-  // Whoever comes later than that may fail.
-  work.catch(() => {})
-  try {
-    await Promise.race([work, promise])
-  } finally {
-    clearTimeout(timer)
   }
 }
 

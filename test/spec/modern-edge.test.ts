@@ -19,7 +19,7 @@ t.test('server/discover tells what the route is, with the id as it was sent (ERA
     result: {
       resultType: 'complete',
       supportedVersions: ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'],
-      capabilities: { tools: {}, logging: {} },
+      capabilities: { tools: { listChanged: true }, logging: {} },
       instructions: 'do as told',
       ttlMs: 0,
       cacheScope: 'private',

@@ -205,7 +205,7 @@ t.test('legacy sessions and modern subscriptions hear of the same change', async
 
 t.test('in-process handlers', async t => {
   const { gateway, url } = await startGateway(t, {
-    backends: { local: { kind: 'module', path: '../fixtures/handlers' } }
+    backends: { local: { kind: 'module', path: '../fixtures/conformance/module.ts' } }
   })
   const handler = gateway.handler('local')
   handler.addResource({ uri: 'note://1', name: 'note', read: () => 'text' })
