@@ -199,7 +199,7 @@ async function wire(
   }
   const turns = new Turns()
   const outside = (live: Live, message: Message): void => {
-    if (live.modern === true) listens.tell(live, message)
+    if (live.ephemeral) listens.tell(live, message)
     else void channels.post(live, message)
   }
   const received: LinksOptions['receive'] = (message, link, backend, users) =>
@@ -261,7 +261,7 @@ async function wire(
     },
     receive: received,
     post: outside,
-    isListening: live => live.modern === true || channels.isOpen(live),
+    isListening: live => live.ephemeral || channels.isOpen(live),
     failed: backend => probes.suspect(backend)
   })
   const changes = (live: Live): Message[] => unions.changes(live)

@@ -152,7 +152,7 @@ export class Listens {
     const key = `${caller.route} ${caller.principal.key}`
     let listening = this.#listenings.get(key)
     if (listening?.route !== route) {
-      listening = new ListeningSeat(route, context.seats.stand(caller), context)
+      listening = new ListeningSeat(route, context.seats.ear(caller), context)
       this.#listenings.set(key, listening)
       this.#byLive.set(listening.live, listening)
     }

@@ -25,7 +25,7 @@ export interface ReceiveContext {
   readonly asked: Asked
   readonly inFlight: InFlight
   readonly channels: Pick<Channels, 'isOpen' | 'post'>
-  /** For those of the modern era, who hear nothing else. */
+  /** For who listens without a session. */
   readonly listens: Pick<Listens, 'tell'>
   readonly tasks: Pick<TaskView, 'toClient' | 'refusal'>
   readonly unions: Pick<Unions, 'of' | 'heard'>
@@ -51,7 +51,7 @@ export function receive(
   const data = kept(message)
   for (const live of users) {
     if (!isFor(message, live, backend, context.unions.of(live))) continue
-    if (live.modern === true) {
+    if (live.ephemeral) {
       context.listens.tell(live, message)
       continue
     }

@@ -4,6 +4,7 @@
  */
 import type { Principal } from '../auth/principal.ts'
 import type { Backend } from '../backends/backend.ts'
+import type { Era } from '../protocol/version.ts'
 import { type Live, Sessions } from '../sessions/lifecycle.ts'
 import type { Client, SessionRecord } from '../sessions/session.ts'
 
@@ -62,6 +63,11 @@ export class Seats {
     return this.#live(caller)
   }
 
+  /** Hears what backends say outside of calls, of whatever era they are: to those of its own it is a session as any other. */
+  ear(caller: Caller): Live {
+    return this.#live(caller, 'legacy')
+  }
+
   /** The call that a stand was made for is over. */
   release(live: Live): void {
     if (live.closed) return
@@ -99,7 +105,7 @@ export class Seats {
     this.release(live)
   }
 
-  #live({ route, principal, address }: Caller): Live {
+  #live({ route, principal, address }: Caller, era: Era = 'modern'): Live {
     const record: SessionRecord = {
       id: Sessions.newId(),
       revision: 0,
@@ -111,6 +117,6 @@ export class Seats {
       subscriptions: [],
       links: {}
     }
-    return this.#options.sessions.ephemeral(record, 'modern')
+    return this.#options.sessions.ephemeral(record, era)
   }
 }

@@ -2,9 +2,7 @@
 import { splice } from './edit.ts'
 import { find } from './find.ts'
 import { type Message, readMessage } from './message.ts'
-import { serverKey } from './modern.ts'
-
-const key = 'io.modelcontextprotocol/subscriptionId'
+import { subscriptionKey as key, serverKey } from './modern.ts'
 
 const own = (text: string): Message => readMessage(Buffer.from(text), 100)
 

@@ -26,7 +26,7 @@ export function subscribe(call: MethodCall): MessageSource {
     }))
   return later(request.id!, async () => {
     const { subscriptions } = live.record
-    const most = live.modern === true ? maxListened : maxSubscriptions
+    const most = live.ephemeral ? maxListened : maxSubscriptions
     if (subscriptions.length >= most && !subscriptions.includes(uri)) {
       throw new GatewayError('params', `a session subscribes to ${most} resources at most`)
     }
