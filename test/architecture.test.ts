@@ -201,6 +201,7 @@ const long: Readonly<Record<string, string>> = {
   'exchanges/running.ts': 'the states of one call; its end has one place',
   'gateway/dispatch.ts': 'the order of checks, as one list',
   'http/server.ts': 'the order of hooks, as one list',
+  'links/slot.ts': 'the states of one link, from its first user to its last',
   'sessions/lifecycle.ts': 'a session from its beginning to its end',
   'sse/parse.ts': 'the states of one pass over the bytes, at any of which a chunk may end',
   'streams/memory.ts': 'bounds over three indexes that every change has to keep in step'
