@@ -1,5 +1,6 @@
 /** Clients of 2025 use a server of the official SDK v2 that speaks 2026-07-28 alone, through the gateway. */
 import { fileURLToPath } from 'node:url'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import t, { type Test } from 'tap'
 import { startModernHttp } from '../fixtures/modern/http.ts'
 import { startGateway } from '../helpers/gateway.ts'
@@ -54,6 +55,66 @@ for (const [client, connect] of Object.entries(clients)) {
       await changes(t, peer)
     })
   }
+}
+
+t.test('a route of several backends of both eras is one server to clients of both', async t => {
+  const server = await startModernHttp()
+  t.teardown(server.stop)
+  const old = fileURLToPath(new URL('../fixtures/conformance/module.ts', import.meta.url))
+  const { url } = await startGateway(t, {
+    backends: { modern: { kind: 'http', url: server.url }, old: { kind: 'module', path: old } },
+    routes: { '/mcp': { backends: ['modern', 'old'] } }
+  })
+  const answers: Answers = { roots: [], sample: 'x', elicitation: { action: 'accept', content: { name: 'Ada' } } }
+  for (const connect of Object.values(clients)) {
+    const peer = await connect({ url }, answers)
+    const names = (await peer.listTools()).tools.map(({ name }) => name)
+    t.ok(names.includes('echo') && names.includes('test_simple_text'))
+    t.equal(textOf(await peer.callTool('echo', { message: 'x' })), 'Echo: x')
+    t.match(textOf(await peer.callTool('test_simple_text')), /simple text/)
+    t.match(jsonOf(await peer.callTool('greet')), { answer: { content: { name: 'Ada' } } })
+    t.match(await peer.readResource('note://one'), { contents: [{ text: 'first' }] })
+    t.equal(textOf(await peer.callTool('region', { region: 'eu' })), 'eu eu')
+    await peer.subscribe('note://one')
+    const from = peer.heard.all.length
+    await peer.callTool('change')
+    await peer.heard.first(is('notifications/resources/updated'), from)
+    await peer.close()
+  }
+  const modern = new Client({ name: 'modern', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } })
+  await modern.connect(new StreamableHTTPClientTransport(new URL(url)))
+  t.equal(textOf(await modern.callTool({ name: 'echo', arguments: { message: 'x' } })), 'Echo: x')
+  t.match(textOf(await modern.callTool({ name: 'test_simple_text', arguments: {} })), /simple text/)
+  await modern.close()
+})
+
+for (const [kind, way] of Object.entries(ways)) {
+  t.test(`SDK v2 as it speaks 2026-07-28 uses a modern server over ${kind}`, async t => {
+    const client = new Client(
+      { name: 'modern', version: '1' },
+      { capabilities: { elicitation: {} }, versionNegotiation: { mode: { pin: '2026-07-28' } } }
+    )
+    client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { name: 'Ada' } }))
+    await client.connect(new StreamableHTTPClientTransport(new URL(await way(t))))
+    t.teardown(() => client.close())
+    t.ok((await client.listTools()).tools.some(({ name }) => name === 'echo'))
+    t.equal(textOf(await client.callTool({ name: 'echo', arguments: { message: 'x' } })), 'Echo: x')
+    t.same((await client.callTool({ name: 'sum', arguments: { a: 1, b: 2 } })).structuredContent, { sum: 3 })
+    t.match(jsonOf(await client.callTool({ name: 'who', arguments: {} })), {
+      'io.modelcontextprotocol/clientInfo': { name: 'modern' },
+      'io.modelcontextprotocol/clientCapabilities': { elicitation: {} }
+    })
+    const steps: number[] = []
+    const options = { onprogress: ({ progress }: { progress: number }) => void steps.push(progress) }
+    await client.callTool({ name: 'steps', arguments: { count: 2 } }, options)
+    t.same(steps, [1, 2])
+    t.match(await client.readResource({ uri: 'note://one' }), { contents: [{ text: 'first' }] })
+    t.equal((await errorOf(client.readResource({ uri: 'other://none' }))).code, -32602)
+    t.match(jsonOf(await client.callTool({ name: 'greet', arguments: {} })), {
+      answer: { content: { name: 'Ada' } },
+      state: 'greeting, "so far" ü'
+    })
+  })
 }
 
 async function plainFeatures(t: Test, peer: Peer, kind: string): Promise<void> {
