@@ -6,8 +6,8 @@ import { startNeighbours } from './neighbours.ts'
 import { runSuite } from './suite.ts'
 
 /**
- * `run.ts [--backend http|stdio|module|several|direct]`: the official conformance suite against the built gateway with our
- * fixture behind it (http unless told otherwise; several: on one route with backends that are dead, hang, flood, or have
+ * `run.ts [--backend http|stdio|module|modern|modern-stdio|several|direct]`: the official conformance suite against the built gateway with our
+ * fixture behind it (http unless told otherwise; modern: as a server of 2026-07-28; several: on one route with backends that are dead, hang, flood, or have
  * the same names), or against the fixture itself (direct), in the revision of `--revision` (2025-11-25 unless told otherwise).
  * One line per scenario; exits with 0 when all of them passed, with 1 when one did not or is missing.
  */
@@ -25,8 +25,8 @@ interface Running {
   stop(): Promise<void>
 }
 
-const startFixture = async (): Promise<Running> => {
-  const child = startChild(process.execPath, [fixture('http'), '0'])
+const startFixture = async (name = 'http'): Promise<Running> => {
+  const child = startChild(process.execPath, [fixture(name), name === 'http' ? '0' : 'http'])
   const url = await child.line(line => (JSON.parse(line) as { url?: string }).url)
   return {
     url,
@@ -46,23 +46,28 @@ const startBehindGateway = async (backend: Record<string, unknown>): Promise<Run
   return { url: gateway.url(), stop: gateway.stop }
 }
 
-const start: Record<string, () => Promise<Running>> = {
-  direct: startFixture,
-  async http() {
-    const upstream = await startFixture()
-    try {
-      const gateway = await startBehindGateway({ kind: 'http', url: upstream.url })
-      return {
-        url: gateway.url,
-        async stop() {
-          await gateway.stop().finally(upstream.stop)
-        }
+const startOverHttp = async (name: string): Promise<Running> => {
+  const upstream = await startFixture(name)
+  try {
+    const gateway = await startBehindGateway({ kind: 'http', url: upstream.url })
+    return {
+      url: gateway.url,
+      async stop() {
+        await gateway.stop().finally(upstream.stop)
       }
-    } catch (error) {
-      await upstream.stop()
-      throw error
     }
-  },
+  } catch (error) {
+    await upstream.stop()
+    throw error
+  }
+}
+
+const start: Record<string, () => Promise<Running>> = {
+  direct: () => startFixture(),
+  http: () => startOverHttp('http'),
+  modern: () => startOverHttp('modern'),
+  'modern-stdio': () =>
+    startBehindGateway({ kind: 'stdio', command: process.execPath, args: [fixture('modern'), 'stdio'] }),
   stdio: () => startBehindGateway({ kind: 'stdio', command: process.execPath, args: [fixture('stdio')] }),
   module: () => startBehindGateway({ kind: 'module', path: fixture('module') }),
   async several() {
