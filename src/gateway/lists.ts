@@ -3,6 +3,7 @@
  * session that asks first. What was read last is kept when a reading fails, so that names stay what they were.
  */
 import type { Backend, Link } from '../backends/backend.ts'
+import { isBusy } from '../backends/busy.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { facts } from '../telemetry/events.ts'
@@ -170,7 +171,7 @@ export class Lists {
     const known = [...this.#shelf(backend).entries.values()].some(other => other.kind === kind && other.failure)
     entry.pause(this.#now(), this.#revision(entry))
     // It is busy, not away: what it listed last is what it has.
-    if (failure.code === 'overloaded' && entry.list !== undefined) return
+    if (isBusy(failure) && entry.list !== undefined) return
     entry.failure = failure
     if (unreached.has(failure.code)) this.#shelf(backend).away = true
     this.#context?.failed(backend)

@@ -5,6 +5,7 @@
 import { anonymous } from '../auth/principal.ts'
 import type { Backend } from '../backends/backend.ts'
 import { Backoff } from '../backends/backoff.ts'
+import { isBusy } from '../backends/busy.ts'
 import { type Clock, systemClock } from '../backends/clock.ts'
 import { GatewayError } from '../errors.ts'
 import { facts } from '../telemetry/events.ts'
@@ -134,8 +135,8 @@ export class Probes {
         ended: () => {}
       })
       await link.close()
-    } catch {
-      reached = false
+    } catch (error) {
+      reached = isBusy(error)
     }
     stopTimer()
     watched.attempt = undefined

@@ -1,5 +1,6 @@
 /** Where the gateway asks whether a session has several backends, and tells what it hears of them. */
 import type { Backend, Link, Server } from '../backends/backend.ts'
+import { isBusy } from '../backends/busy.ts'
 import type { Links, LinksOptions } from '../links/links.ts'
 import { makeNotification } from '../protocol/make.ts'
 import type { Message } from '../protocol/message.ts'
@@ -65,8 +66,8 @@ export class Unions {
     const { lists, links, failed } = this.#options
     for (const { backend } of this.of(live)?.members ?? []) {
       if (lists.known.late(backend)) continue
-      links.get(live, backend).catch(() => {
-        if (live.closed) return
+      links.get(live, backend).catch((error: unknown) => {
+        if (live.closed || isBusy(error)) return
         lists.known.waited(backend)
         failed(backend)
       })

@@ -193,7 +193,8 @@ class StdioBackend implements Backend {
     if (waitMs > 0) await sleep(waitMs, undefined, { signal })
     if (this.#closed) throw this.#unavailable('the gateway closed the backend')
     if (this.#conversations.size >= this.#maxProcesses) {
-      throw this.#unavailable(`as many processes as allowed (${this.#maxProcesses}) are running`)
+      const data = { maxProcesses: this.#maxProcesses }
+      throw this.#unavailable(`as many processes as allowed (${this.#maxProcesses}) are running`, { data })
     }
   }
 
