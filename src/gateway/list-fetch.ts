@@ -65,5 +65,8 @@ export async function fetchList(
   return { items: [...byId.values()], byId, hash: digest.digest('base64') }
 }
 
-const codeOf = ({ source, scanned }: Message): unknown =>
-  (JSON.parse(textOf(source, scanned.top, 'error')!) as { code?: unknown } | null)?.code
+/** Of an error response; not a number: whatever else stands there is not repeated. */
+export function codeOf({ source, scanned }: Message): number {
+  const code = (JSON.parse(textOf(source, scanned.top, 'error')!) as { code?: unknown } | null)?.code
+  return typeof code === 'number' ? code : Number.NaN
+}

@@ -1,7 +1,8 @@
 /** `tasks/list` of several backends: a page of each side by side, and one cursor for what follows (basic/utilities/tasks, "Listing Tasks"). */
 import { GatewayError } from '../errors.ts'
 import { makeRequest } from '../protocol/make.ts'
-import { isError, type Message, readMessage, stringParam, textOf } from '../protocol/message.ts'
+import { isError, type Message, readMessage, stringParam } from '../protocol/message.ts'
+import { codeOf } from './list-fetch.ts'
 import { unavailableKey } from './merge.ts'
 import { listedTasks } from './task-ids.ts'
 
@@ -48,9 +49,9 @@ export async function taskList(request: Message, { backends, ask, skip }: TaskLi
 
 function pageOf(response: Message, backend: string, cursor: string | undefined): Page {
   if (isError(response)) {
-    const error = JSON.parse(textOf(response.source, response.scanned.top, 'error')!) as { code?: unknown } | null
-    if (cursor !== undefined && error?.code === -32602) throw unknownCursor()
-    throw new GatewayError('backend_invalid', `tasks/list of "${backend}" is the error ${error?.code}`, { backend })
+    const code = codeOf(response)
+    if (cursor !== undefined && code === -32602) throw unknownCursor()
+    throw new GatewayError('backend_invalid', `tasks/list of "${backend}" is the error ${code}`, { backend })
   }
   const page = listedTasks(response, backend)
   if (page === undefined) {

@@ -69,3 +69,22 @@ t.test('that a backend lists nothing is told once, not for every audience', asyn
   }
   t.equal(told.filter(text => text.includes('left out')).length, 1)
 })
+
+t.test('an error code that is no number is not repeated to clients or in the log', async t => {
+  const capabilities = { tools: {}, tasks: { list: {}, cancel: {} } }
+  const all = await together(t, { a: { capabilities }, b: { capabilities } }, { route: { onError: 'fail' } })
+  const error = `{"code":"${'secret '.repeat(1_000)}","message":"no"}`
+  for (const method of ['tools/list', 'tasks/list']) {
+    all.servers.b!.on(method, turn => turn.raw(`{"jsonrpc":"2.0","id":${turn.message.id},"error":${error}}`))
+  }
+  all.servers.a!.on('tasks/list', turn => turn.answer('{"tasks":[]}'))
+  const told: string[] = []
+  t.teardown(facts.notice.subscribe(({ text }) => void told.push(text)))
+  const client = await all.open()
+  for (const method of ['tools/list', 'tasks/list']) {
+    const { json } = await client.request(method, {}, { accept: 'application/json' })
+    t.match(json.error, { code: -32603, data: { backend: 'b' } })
+    t.notMatch(JSON.stringify(json), 'secret', method)
+  }
+  t.notMatch(told.join(), 'secret')
+})
