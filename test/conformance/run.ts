@@ -100,6 +100,9 @@ const { values } = parseArgs({
 })
 const { revision } = values
 const { expected, open } = revisions[revision] ?? { expected: 0, open: /^$/ }
+/** A server that asks by itself needs nothing of ours for that. */
+const isOpen = (name: string): boolean =>
+  open.test(name) && (!values.backend.startsWith('modern') || name.startsWith('tasks-'))
 const starter = start[values.backend]
 if (!starter) {
   console.error(`Unknown backend "${values.backend}": one of ${Object.keys(start).join(', ')}`)
@@ -111,7 +114,7 @@ try {
   const scenarios = await runSuite(server.url, revision)
   for (const { name, passed, detail } of scenarios) console.log(`${passed ? 'ok    ' : 'not ok'} ${name} (${detail})`)
   const passed = scenarios.filter(scenario => scenario.passed).length
-  const excused = scenarios.filter(({ name, passed }) => !passed && open.test(name)).length
+  const excused = scenarios.filter(({ name, passed }) => !passed && isOpen(name)).length
   console.log(`${passed} passed, ${scenarios.length - passed} failed, ${excused} of these for what is not there yet`)
   if (scenarios.length !== expected) console.log(`${expected} scenarios expected, ${scenarios.length} ran`)
   process.exitCode = passed + excused === expected && scenarios.length === expected ? 0 : 1
