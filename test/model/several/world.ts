@@ -361,10 +361,15 @@ export class World {
       const name = uri[0] as BackendName
       const subscribers = this.live.filter(({ subscribed }) => subscribed.has(uri))
       const { subscriptions } = this.party.catalog(name)
-      await until(`${name} has the ${subscribers.length} subscriptions to ${uri} again`, () => {
-        const found = [...subscriptions.values()].filter(uris => uris.has(uri)).length
-        return found === subscribers.length
-      })
+      const holders = (): number => [...subscriptions.values()].filter(uris => uris.has(uri)).length
+      try {
+        await until('', () => holders() === subscribers.length)
+      } catch {
+        const sessions = this.party.catalog(name).upstream.sessions.size
+        throw new Error(
+          `${name} has ${holders()} subscriptions to ${uri} in ${sessions} sessions, not those of ${subscribers}`
+        )
+      }
       const n = this.update(name, uri)
       const told = ({ heard }: Member): number => heard.filter(({ params }) => params?.n === n).length
       await until(`${subscribers} are told of ${uri}`, () => subscribers.every(member => told(member) > 0))
