@@ -360,8 +360,10 @@ export class World {
     for (const uri of uris) {
       const name = uri[0] as BackendName
       const subscribers = this.live.filter(({ subscribed }) => subscribed.has(uri))
-      const { subscriptions } = this.party.catalog(name)
-      const holders = (): number => [...subscriptions.values()].filter(uris => uris.has(uri)).length
+      const { subscriptions, channels } = this.party.catalog(name)
+      // A session that was given back while connections broke stays with the backend: nobody listens there any more.
+      const holders = (): number =>
+        [...subscriptions].filter(([session, uris]) => uris.has(uri) && channels.has(session)).length
       try {
         await until('', () => holders() === subscribers.length)
       } catch {
