@@ -1,5 +1,7 @@
 /** Sets again on a link that was opened anew what its sessions had set: log level and subscriptions (decisions: "Upstream session lost"). */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Backend, Link } from '../backends/backend.ts'
+import { GatewayError } from '../errors.ts'
 import { makeRequest } from '../protocol/make.ts'
 import { isError, type Message } from '../protocol/message.ts'
 import type { Live } from '../sessions/lifecycle.ts'
@@ -37,15 +39,42 @@ export async function restore(
   if (context.told !== true) context.changed(link, backend, users)
 }
 
+/** Pauses (ms) before a request is sent once more whose connection broke: what it sets may be set twice. */
+const pauses = [50, 250]
+
 async function settle(
   request: Message,
   link: Link,
   backend: Backend,
   users: ReadonlySet<Live>,
-  { receive, patienceMs = 5_000 }: RestoreContext
+  context: RestoreContext
 ): Promise<void> {
+  const until = performance.now() + (context.patienceMs ?? 5_000)
+  let problem = await once(request, link, backend, users, context, until)
+  for (const pause of pauses) {
+    if (!isBroken(problem) || performance.now() + pause > until) break
+    await sleep(pause)
+    problem = await once(request, link, backend, users, context, until)
+  }
+  if (problem === undefined) return
+  const text = `${request.method} could not be said again`
+  facts.notice.publish({ level: 'warn', text, backend: backend.name, error: problem })
+}
+
+const isBroken = (problem: unknown): boolean =>
+  problem instanceof GatewayError && (problem.code === 'backend_broke' || problem.code === 'backend_unavailable')
+
+/** Resolves to what went wrong. */
+async function once(
+  request: Message,
+  link: Link,
+  backend: Backend,
+  users: ReadonlySet<Live>,
+  { receive }: RestoreContext,
+  until: number
+): Promise<unknown> {
   const exchange = link.exchange(request, { principal: { key: 'gateway' } })
-  const timer = setTimeout(() => exchange.cancel('took too long'), patienceMs)
+  const timer = setTimeout(() => exchange.cancel('took too long'), Math.max(0, until - performance.now()))
   let problem: unknown = 'no answer'
   try {
     for await (const message of exchange) {
@@ -57,7 +86,5 @@ async function settle(
   } finally {
     clearTimeout(timer)
   }
-  if (problem === undefined) return
-  const text = `${request.method} could not be said again`
-  facts.notice.publish({ level: 'warn', text, backend: backend.name, error: problem })
+  return problem
 }

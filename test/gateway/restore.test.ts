@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { GatewayError } from '../../src/errors.ts'
 import { listChanges } from '../../src/gateway/list-changed.ts'
 import { restore } from '../../src/gateway/restore.ts'
 import { value } from '../../src/protocol/write.ts'
@@ -111,6 +112,22 @@ t.test('refusals, failures and silence are told to the operator and hold nothing
   ])
   t.same(link.exchanges[0]!.told, ['cancel took too long'])
   t.equal(posted.length, 1)
+})
+
+t.test('what broke on its way is said once more, and again, before it is given up (NTF-03)', async t => {
+  const { link, notices, run } = scene(t, {})
+  const tries = new Map<string, number>()
+  link.answers = exchange => {
+    const { uri } = (value(exchange.request) as { params: { uri: string } }).params
+    const before = tries.get(uri) ?? 0
+    tries.set(uri, before + 1)
+    if (uri === 'x:never' || before < 2) exchange.queue.fail(new GatewayError('backend_broke', 'broke'))
+    else exchange.queue.finish(messageOf({ id: 0, result: {} }))
+  }
+  await run({ subscriptions: ['x:twice', 'x:never'] })
+  t.same(Object.fromEntries(tries), { 'x:twice': 3, 'x:never': 3 })
+  t.match(notices, [{ level: 'warn', text: /subscribe could not be said again/, error: { message: 'broke' } }])
+  t.equal(notices.length, 1)
 })
 
 const refusal = messageOf({ id: 0, error: { code: -32002, message: 'no such' } })
