@@ -1,5 +1,6 @@
 import type { Backend } from '../backends/backend.ts'
 import type { GatewayError } from '../errors.ts'
+import { type Hint, noHint } from './hints.ts'
 import type { List } from './list-fetch.ts'
 import type { Kind } from './list-items.ts'
 
@@ -13,6 +14,8 @@ export class Entry {
   readonly kind: Kind
   /** The last one that was read. */
   list: List | undefined
+  /** What the backend said of how long that holds. */
+  #hint = noHint
   /** Why there is none, or why it may be old. */
   failure: GatewayError | undefined
   fetching: Promise<void> | undefined
@@ -31,13 +34,30 @@ export class Entry {
     this.kind = kind
   }
 
-  read(list: List, revision: number, now: number): void {
+  read(list: List, hint: Hint, revision: number, now: number): void {
     this.list = list
+    this.#hint = hint
     this.failure = undefined
     this.failures = 0
     this.retryAt = 0
     this.revision = revision
     this.readAt = now
+  }
+
+  /** Whether that is what the backend lists, as far as is known. One that says how long it holds is believed. */
+  isFresh(now: number, revision: number, ttlMs: number): boolean {
+    const { ttlMs: said } = this.#hint
+    return this.#isCurrent(revision) && now - this.readAt < (said > 0 ? Math.min(ttlMs, said) : ttlMs)
+  }
+
+  /** How much longer it may be kept. */
+  hintAt(now: number, revision: number): Hint {
+    if (!this.#isCurrent(revision)) return noHint
+    return { ...this.#hint, ttlMs: Math.max(0, this.#hint.ttlMs - (now - this.readAt)) }
+  }
+
+  #isCurrent(revision: number): boolean {
+    return this.list !== undefined && this.failure === undefined && this.revision === revision
   }
 
   isPaused(now: number, revision: number): boolean {

@@ -4,6 +4,7 @@ import { setImmediate as otherWork } from 'node:timers/promises'
 import { GatewayError } from '../errors.ts'
 import { makeRequest } from '../protocol/make.ts'
 import { isError, type Message, textOf } from '../protocol/message.ts'
+import { type Hint, noHint, together } from './hints.ts'
 import { type Item, type Kind, pageOf } from './list-items.ts'
 
 /** Pages, items and bytes of one list. */
@@ -19,8 +20,15 @@ export interface List {
   readonly hash: string
 }
 
+/** What the upstream says of how long it holds goes with one reading of a list, not with the list. */
+export interface Fetched {
+  readonly list: List
+  readonly hint: Hint
+}
+
 /** Of a backend that has nothing of the kind. */
 export const emptyList: List = { items: [], byId: new Map(), hash: '' }
+const nothing: Fetched = { list: emptyList, hint: noHint }
 
 /**
  * `ask` sends a request and resolves to its response. Rejects with a GatewayError for an upstream that answers with an
@@ -31,23 +39,25 @@ export async function fetchList(
   kind: Kind,
   backend: string,
   ask: (request: Message) => Promise<Message>
-): Promise<List> {
+): Promise<Fetched> {
   const refuse = (text: string): never => {
     throw new GatewayError('backend_invalid', `backend "${backend}": ${kind.method} ${text}`, { backend })
   }
   const byId = new Map<string, Item>()
   const cursors = new Set<string>()
   const digest = createHash('sha256')
+  const hints: Hint[] = []
   let cursor: string | undefined
   let size = 0
   for (let pages = 1; ; pages++) {
     const response = await ask(makeRequest('0', kind.method, cursor === undefined ? undefined : { cursor }))
     if (isError(response)) {
-      if (pages === 1 && codeOf(response) === -32601) return emptyList
+      if (pages === 1 && codeOf(response) === -32601) return nothing
       refuse(`answered with the error ${codeOf(response)}`)
     }
     const page = pageOf(response, kind, backend)
     size += page.size
+    hints.push(page.hint)
     if (size > maxBytes) refuse(`has more than ${maxBytes} bytes`)
     for (const item of page.items) {
       if (byId.has(item.id)) continue
@@ -62,7 +72,8 @@ export async function fetchList(
     cursors.add(cursor)
     await otherWork()
   }
-  return { items: [...byId.values()], byId, hash: digest.digest('base64') }
+  const list = { items: [...byId.values()], byId, hash: digest.digest('base64') }
+  return { list, hint: together(hints) }
 }
 
 /** Of an error response; not a number: whatever else stands there is not repeated. */

@@ -4,6 +4,7 @@ import { colon, space, string, value } from '../protocol/grammar.ts'
 import type { Message } from '../protocol/message.ts'
 import { decodeString } from '../protocol/names.ts'
 import { ownCopy } from '../protocol/write.ts'
+import { type Hint, hintOf } from './hints.ts'
 
 /** What is listed: tools, prompts, resources, resource templates. */
 export interface Kind {
@@ -49,6 +50,7 @@ export interface Page {
   readonly items: readonly Item[]
   readonly size: number
   readonly nextCursor: string | undefined
+  readonly hint: Hint
 }
 
 /** Throws a GatewayError `backend_invalid` when the response has no such list. */
@@ -58,6 +60,8 @@ export function pageOf(response: Message, kind: Kind, backend: string): Page {
   const result = ownCopy(source.subarray(scanned.top.spans[2 * i], scanned.top.spans[2 * i + 1]))
   let items: Item[] | undefined
   let nextCursor: string | undefined
+  let ttlMs: string | undefined
+  let cacheScope: string | undefined
   let at = result[0] === 0x7b ? space(result, 1) : -1
   while (at !== -1 && result[at] !== 0x7d) {
     const end = string(result, at)
@@ -70,6 +74,8 @@ export function pageOf(response: Message, kind: Kind, backend: string): Page {
     }
     const to = value(result, from, 1, anyDepth)
     if (key === 'nextCursor' && result[from] === 0x22) nextCursor = decodeString(result, from, to)
+    else if (key === 'ttlMs') ttlMs = result.toString('latin1', from, to)
+    else if (key === 'cacheScope') cacheScope = result.toString('latin1', from, to)
     at = next(result, to)
   }
   if (items === undefined) {
@@ -77,7 +83,7 @@ export function pageOf(response: Message, kind: Kind, backend: string): Page {
       backend
     })
   }
-  return { items, size: result.length, nextCursor }
+  return { items, size: result.length, nextCursor, hint: hintOf(ttlMs, cacheScope) }
 }
 
 /** Returns where the array ends. */

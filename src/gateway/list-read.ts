@@ -6,9 +6,10 @@ import type { Links } from '../links/links.ts'
 import type { Message } from '../protocol/message.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { askUpstream } from './ask-upstream.ts'
+import { noHint } from './hints.ts'
 import type { Known } from './known.ts'
 import type { Entry } from './list-entry.ts'
-import { emptyList, fetchList, type List } from './list-fetch.ts'
+import { emptyList, type Fetched, fetchList } from './list-fetch.ts'
 
 export interface Reading {
   readonly known: Known
@@ -21,19 +22,19 @@ export interface Reading {
 }
 
 /** Rejects with the GatewayError of a link that does not open, or of a list that is none. What an upstream lacks it is not asked for. */
-export function readList({ backend, kind, list }: Entry, live: Live, reading: Reading): Promise<List> {
+export function readList({ backend, kind, list }: Entry, live: Live, reading: Reading): Promise<Fetched> {
   const { known, gates, links, receive, timeoutMs } = reading
-  const once = async (): Promise<List> => {
+  const once = async (): Promise<Fetched> => {
     const link = links.ready(live, backend) ?? (await links.get(live, backend))
     if (link.server.capabilities[kind.capability] === undefined) {
       // Links opened since have it: what they read counts.
-      return (known.has(backend, kind.capability) ? list : undefined) ?? emptyList
+      return { list: (known.has(backend, kind.capability) ? list : undefined) ?? emptyList, hint: noHint }
     }
     const hear = (message: Message): void => receive(message, link, backend, links.users(live, backend))
     const options = { timeoutMs: timeoutMs(backend, kind.method), backend: backend.name, receive: hear }
     return fetchList(kind, backend.name, request => askUpstream(link, request, options))
   }
-  const twice = (error: GatewayError): Promise<List> =>
+  const twice = (error: GatewayError): Promise<Fetched> =>
     error.code === 'backend_session_lost' ? once() : Promise.reject(error)
   return gates.of(backend).run(() => once().catch(twice))
 }

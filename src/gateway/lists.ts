@@ -7,6 +7,7 @@ import { isBusy } from '../backends/busy.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { facts } from '../telemetry/events.ts'
+import type { Hint } from './hints.ts'
 import type { Known } from './known.ts'
 import { Entry, Shelf } from './list-entry.ts'
 import type { List } from './list-fetch.ts'
@@ -62,14 +63,13 @@ export class Lists {
     return entry
   }
 
-  /** Whether what the entry has is what the backend lists, as far as is known. */
   isFresh(entry: Entry, ttlMs: number): boolean {
-    return (
-      entry.list !== undefined &&
-      entry.failure === undefined &&
-      entry.revision === this.#revision(entry) &&
-      this.#now() - entry.readAt < ttlMs
-    )
+    return entry.isFresh(this.#now(), this.#revision(entry), ttlMs)
+  }
+
+  /** How much longer what the entry has may be kept. */
+  hint(entry: Entry): Hint {
+    return entry.hintAt(this.#now(), this.#revision(entry))
   }
 
   /**
@@ -151,9 +151,9 @@ export class Lists {
     const { backend, kind } = entry
     const revision = this.#revision(entry)
     try {
-      const list = await readList(entry, live, { ...this.#options, ...this.#context! })
+      const { list, hint } = await readList(entry, live, { ...this.#options, ...this.#context! })
       const { list: before, failure } = entry
-      entry.read(before?.hash === list.hash ? before : this.#same(entry, list), revision, this.#now())
+      entry.read(before?.hash === list.hash ? before : this.#same(entry, list), hint, revision, this.#now())
       if (before !== entry.list || failure !== undefined) this.#context?.changed(backend, kind, false)
     } catch (error) {
       const failure = toGatewayError(error)

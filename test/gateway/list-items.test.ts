@@ -50,19 +50,23 @@ const answering = (...results: string[]) => {
 }
 
 t.test('a list is every page of it; of two items with one name the first counts', async t => {
-  const { items, hash } = await fetchList(
+  const {
+    list: { items, hash },
+    hint
+  } = await fetchList(
     kinds.tools,
     'b',
     answering(
-      '"result":{"tools":[{"name":"a","n":1},{"name":"b"}],"nextCursor":""}',
-      '"result":{"tools":[{"name":"a","n":2},{"name":"c"}]}'
+      '"result":{"tools":[{"name":"a","n":1},{"name":"b"}],"nextCursor":"","ttlMs":90,"cacheScope":"public"}',
+      '"result":{"ttlMs":70,"tools":[{"name":"a","n":2},{"name":"c"}],"cacheScope":"public"}'
     )
   )
   t.same(
     items.map(item => textOf(item, item.start, item.end)),
     ['{"name":"a","n":1}', '{"name":"b"}', '{"name":"c"}']
   )
-  const same = await fetchList(
+  t.same(hint, { ttlMs: 70, shared: true })
+  const { list: same } = await fetchList(
     kinds.tools,
     'b',
     answering('"result":{"tools":[{"name":"a","n":1},{"name":"b"},{"name":"c"}]}')
@@ -71,7 +75,7 @@ t.test('a list is every page of it; of two items with one name the first counts'
 })
 
 t.test('a list with a page that fails is none; an unknown method is an empty one', async t => {
-  t.same((await fetchList(kinds.tools, 'b', answering('"error":{"code":-32601,"message":"no"}'))).items, [])
+  t.same((await fetchList(kinds.tools, 'b', answering('"error":{"code":-32601,"message":"no"}'))).list.items, [])
   const failing = answering('"result":{"tools":[],"nextCursor":"1"}', '"error":{"code":-32601,"message":"no"}')
   await t.rejects(fetchList(kinds.tools, 'b', failing), { code: 'backend_invalid', message: /the error -32601/ })
   const big = `"result":{"tools":[{"name":"a","x":"${'x'.repeat(9_000_000)}"}],"nextCursor":"`

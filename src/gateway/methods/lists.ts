@@ -5,6 +5,7 @@ import { single } from '../../exchanges/source.ts'
 import { withId } from '../../protocol/edit.ts'
 import { errorMessage } from '../../protocol/make.ts'
 import { type Message, stringParam, textParam } from '../../protocol/message.ts'
+import { withHint } from '../hints.ts'
 import { type ListCursor, readCursor } from '../list-cursor.ts'
 import type { Kind } from '../list-items.ts'
 import type { Merged } from '../merge.ts'
@@ -24,7 +25,8 @@ export const listOf =
     const answer = (merged: Merged): Message => {
       view.give(kind, merged)
       const order = members.map(({ backend }) => backend.name)
-      return withId(merged.page(cursor, order), request.id!)
+      const response = withId(merged.page(cursor, order), request.id!)
+      return live.modern === true ? withHint(response, view.hint(kind)) : response
     }
     const reading = view.read(kind, live)
     if (reading === undefined && (options.onError === 'skip' || view.failure(kind) === undefined)) {
