@@ -8,11 +8,13 @@ import { createModuleBackend, type ModuleBackend } from './backends/module/backe
 import { createWorkerBackend } from './backends/module/worker.ts'
 import { createSseBackend } from './backends/sse/backend.ts'
 import { createStdioBackend } from './backends/stdio/backend.ts'
+import type { Asking } from './bridge/interaction.ts'
 import { type BridgeOptions, LegacyOverModern } from './bridge/legacy-over-modern.ts'
 import { Listening } from './bridge/listening.ts'
 import { ModernOverLegacy } from './bridge/modern-over-legacy.ts'
 import { forOlderClient } from './bridge/older-client.ts'
 import { sampledForOlderServer } from './bridge/older-sampling.ts'
+import { Parked } from './bridge/parked.ts'
 import type { BackendConfig, Config } from './config/config.ts'
 import { secretsOf } from './config/secrets.ts'
 import { GatewayError } from './errors.ts'
@@ -20,12 +22,13 @@ import { Asked, type AskedOptions } from './exchanges/asked.ts'
 import { Countdowns } from './exchanges/countdown.ts'
 import { InFlight } from './exchanges/in-flight.ts'
 import type { RunningContext } from './exchanges/running.ts'
-import { admit } from './gateway/admit.ts'
+import { admit, ofNobody } from './gateway/admit.ts'
 import { backendStates } from './gateway/backend-states.ts'
 import { broadcast } from './gateway/broadcast.ts'
 import { Channels } from './gateway/channel.ts'
 import { clientBlock } from './gateway/client-block.ts'
 import type { Context } from './gateway/context.ts'
+import { Desks } from './gateway/desks.ts'
 import { Dispatch } from './gateway/dispatch.ts'
 import { ended } from './gateway/ended.ts'
 import { Health } from './gateway/health.ts'
@@ -40,6 +43,7 @@ import { opened } from './gateway/opened.ts'
 import { Posts } from './gateway/posts.ts'
 import { cannotBeReached, Probes, watched } from './gateway/probes.ts'
 import { isFor, receive } from './gateway/receive.ts'
+import { refusal } from './gateway/refusal.ts'
 import { restore } from './gateway/restore.ts'
 import { routeOf } from './gateway/route-of.ts'
 import { Seats } from './gateway/seats.ts'
@@ -64,6 +68,8 @@ import { MemoryPresence } from './instances/memory.ts'
 import { Links, type LinksOptions } from './links/links.ts'
 import { makeNotification } from './protocol/make.ts'
 import type { Message } from './protocol/message.ts'
+import { Sealer } from './protocol/seal.ts'
+import { isVersion } from './protocol/version.ts'
 import { type Live, Sessions } from './sessions/lifecycle.ts'
 import { MemorySessionStore } from './sessions/memory.ts'
 import type { SessionStore } from './sessions/session.ts'
@@ -226,7 +232,7 @@ async function wire(
     bridged: (link, live, backend) =>
       link.era === 'modern'
         ? new LegacyOverModern(link, live, backend, bridging)
-        : new ModernOverLegacy(link, backend.name, level =>
+        : new ModernOverLegacy(link, { live, backend, parked, refusal: refusalOf(backend) }, level =>
             wantLevel(level, live, link, backend, links.users(live, backend), { turns, receive: received })
           ),
     opened: (link, backend, users, restored) => {
@@ -288,17 +294,19 @@ async function wire(
       behind
     }))
   )
-  const seats = new Seats(
+  const configOf = ({ name }: Backend): BackendConfig | undefined =>
+    generations.current.config.backends.find(backend => backend.name === name)
+  const seats: Seats = new Seats(
     settings.follow(
       {
         sessions,
         self,
-        release: (live: Live) => {
+        release: (live: Live) =>
           links.release(live).catch((error: unknown) => {
             facts.notice.publish({ level: 'warn', text: 'an upstream session was not closed', error })
-          })
-        },
-        pool: ({ name }: Backend) => generations.current.config.backends.find(backend => backend.name === name)?.pool
+          }),
+        pool: (backend: Backend) => configOf(backend)?.pool,
+        swept: (before: number) => desks.sweep(before)
       },
       ({ sessions: { idle } }) => ({ idleMs: idle })
     )
@@ -311,7 +319,32 @@ async function wire(
       })
     )
   )
+  const desks = new Desks({
+    seats,
+    limits(backend) {
+      const found = configOf(backend)
+      // One process more reads the lists.
+      const processes = found?.kind === 'stdio' ? found.maxProcesses - 1 : maxDesks
+      return {
+        desks: Math.max(1, Math.min(maxDesks, processes)),
+        queue: found?.queue ?? 0,
+        queueTime: found?.queueTime ?? 0
+      }
+    }
+  })
   const countdowns = new Countdowns()
+  const parked: Parked = new Parked(
+    settings.follow(
+      {
+        sealer: new Sealer(config.secrets.key ? Buffer.from(config.secrets.key, 'base64url') : undefined),
+        owner: presence.id,
+        hold: seats.hold,
+        drop: seats.drop,
+        spoil: (live: Live) => desks.spoil(live)
+      },
+      ({ input: { timeout, rounds } }) => ({ timeout: countdowns.of(timeout), rounds })
+    )
+  )
   const running: RunningContext = {
     links,
     asked,
@@ -346,6 +379,12 @@ async function wire(
       receive: received,
       seats,
       listens,
+      desks,
+      parked,
+      isPipe: (backend: Backend) => {
+        const version = known.get(backend)?.version
+        return pipes.has(configOf(backend)?.kind) && (version === undefined || isVersion(version))
+      },
       known,
       lists,
       linked,
@@ -462,6 +501,8 @@ async function wire(
     await server.close()
     pressure.close()
     sessions.stop()
+    parked.close()
+    desks.close()
     seats.close()
     await Promise.allSettled([...sessions.locals()].map(live => sessions.close(live, 'shutdown')))
     unions.close()
@@ -509,6 +550,15 @@ async function wire(
     }
   }
 }
+
+/** Kinds whose conversations are one pipe, and how many of them one backend may have where each has one call at a time. */
+const pipes: ReadonlySet<string | undefined> = new Set(['stdio', 'sse'])
+const maxDesks = 32
+
+const refusalOf =
+  ({ scope }: Backend): Asking['refusal'] =>
+  (asked, capabilities) =>
+    scope === 'shared' ? ofNobody : refusal(asked, capabilities)
 
 function createBackend(backend: BackendConfig, { server }: Config, fresh: boolean): Promise<Backend> | Backend {
   const limits = { upstream: server.limits.upstream, depth: server.limits.depth }

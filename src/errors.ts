@@ -26,6 +26,11 @@ const table = {
     what: 'The revision that a request names is none that this route serves (`data.supported`).'
   },
   meta: { rpc: -32602, status: 400, what: 'A member of `params._meta` that every modern request needs is missing.' },
+  state: {
+    rpc: -32602,
+    status: 200,
+    what: '`params.requestState` is not good for this request: changed, used, expired, or of another one.'
+  },
   unknown_method: { rpc: -32601, status: 404, what: 'Modern requests have no such method here.' },
   host: { rpc: -32600, status: 403, what: 'The `Host` header names a host that is not ours (DNS rebinding).' },
   origin: { rpc: -32600, status: 403, what: 'The `Origin` header names a page that may not use this gateway.' },

@@ -195,6 +195,7 @@ const long: Readonly<Record<string, string>> = {
   'bridge/legacy-over-modern.ts': 'what a legacy session has of a modern upstream, one method after the other',
   'bridge/listening.ts': 'streams that take the place of each other: opened, read, lost and opened again in one place',
   'bridge/bridged-exchange.ts': 'the rounds of one request: what is open, answered and sent again changes together',
+  'bridge/interaction.ts': 'the states of one call that asks, running or parked; divided, none could be seen whole',
   'backends/http/leg.ts': 'the callbacks of one undici handler share the state of one response',
   'compose.ts': 'the wiring of the whole gateway: flat, nothing decided, every name of an implementation in one place',
   'config/config.ts': 'the schema of the file, read from top to bottom like the file',

@@ -1,17 +1,18 @@
 /**
  * A legacy link as modern requests see it: what their era has in `_meta` stays here, the upstream is told the log level that
- * the request wants, and is refused whatever it asks of a client.
+ * the request wants, and what it asks of a client comes back as `input_required`.
  */
 import type { Call, Exchange, Link, Server } from '../backends/backend.ts'
 import { Queue } from '../backends/queue.ts'
 import { without } from '../protocol/edit.ts'
 import { makeError } from '../protocol/make.ts'
-import type { Message } from '../protocol/message.ts'
+import { type Message, textParam } from '../protocol/message.ts'
 import { stringMeta } from '../protocol/meta.ts'
 import { levelKey, modernKeys, modernParams } from '../protocol/modern.ts'
 import type { LinkState } from '../sessions/session.ts'
 import type { Place } from '../streams/stream-log.ts'
-import { facts } from '../telemetry/events.ts'
+import { type Asking, Interaction } from './interaction.ts'
+import { notGood } from './parked.ts'
 
 /** Undefined when the upstream was told before; else resolves when it was. Never rejects. */
 type WantLevel = (level: string) => Promise<void> | undefined
@@ -20,12 +21,12 @@ export class ModernOverLegacy implements Link {
   readonly era = 'modern'
   readonly server: Server
   readonly #link: Link
-  readonly #backend: string
+  readonly #asking: Asking
   readonly #wantLevel: WantLevel
 
-  constructor(link: Link, backend: string, wantLevel: WantLevel) {
+  constructor(link: Link, asking: Omit<Asking, 'link' | 'bridge'>, wantLevel: WantLevel) {
     this.#link = link
-    this.#backend = backend
+    this.#asking = { ...asking, link, bridge: this }
     this.#wantLevel = wantLevel
     this.server = link.server
   }
@@ -37,12 +38,13 @@ export class ModernOverLegacy implements Link {
   exchange(request: Message, call: Call): Exchange {
     // Tasks of the two eras have nothing in common but their names.
     if (request.method!.startsWith('tasks/')) return unknown(request)
+    const claimed = this.#asking.parked.resuming(call)
+    if (claimed !== undefined) return claimed.interaction.again(request, call, claimed.answered)
+    if (textParam(request, 'requestState') !== undefined) return notOurs(request.id!)
     const level = stringMeta(request, levelKey)
-    return new Answered(
-      () => this.#link.exchange(forLegacy(request), call),
-      level === undefined ? undefined : this.#wantLevel(level),
-      asked => this.#refuse(asked)
-    )
+    const ready = level === undefined ? undefined : this.#wantLevel(level)
+    const begin = (): Exchange => this.#link.exchange(forLegacy(request), call)
+    return new Interaction(ready === undefined ? begin() : new Later(begin, ready), request, call, this.#asking)
   }
 
   resume(clientId: string, place: Place, call: Call): Exchange {
@@ -60,11 +62,13 @@ export class ModernOverLegacy implements Link {
   close(): Promise<void> {
     return this.#link.close()
   }
+}
 
-  #refuse(asked: Message): void {
-    facts.drop.publish({ reason: 'refused_ask', backend: this.#backend })
-    this.#link.send(makeError(asked.id, -32601, 'clients of this revision take no requests')).catch(() => {})
-  }
+/** No state was made by a legacy server, and this one not by us. */
+function notOurs(id: string): Exchange {
+  const queue = new Queue({ cancel() {}, detach() {} })
+  queue.fail(notGood('it was not made here', id))
+  return queue
 }
 
 function unknown(request: Message): Exchange {
@@ -81,20 +85,17 @@ function forLegacy(request: Message): Message {
   return bare
 }
 
-/** The exchange without requests of the upstream, begun at once or when `ready` resolves. */
-class Answered implements Exchange {
+/** An exchange that begins when `ready` resolves. */
+class Later implements Exchange {
   readonly place = undefined
   readonly #begin: () => Exchange
-  readonly #refuse: (asked: Message) => void
   #ready: Promise<void> | undefined
   #exchange: Exchange | undefined
   #over = false
 
-  constructor(begin: () => Exchange, ready: Promise<void> | undefined, refuse: (asked: Message) => void) {
+  constructor(begin: () => Exchange, ready: Promise<void>) {
     this.#begin = begin
     this.#ready = ready
-    this.#refuse = refuse
-    if (ready === undefined) this.#exchange = begin()
   }
 
   async next(): Promise<IteratorResult<Message>> {
@@ -103,12 +104,7 @@ class Answered implements Exchange {
       this.#ready = undefined
       if (!this.#over) this.#exchange = this.#begin()
     }
-    for (;;) {
-      const arrived = await this.#exchange?.next()
-      if (arrived === undefined) return { done: true, value: undefined }
-      if (arrived.done === true || arrived.value.kind !== 'request') return arrived
-      this.#refuse(arrived.value)
-    }
+    return (await this.#exchange?.next()) ?? { done: true, value: undefined }
   }
 
   async return(): Promise<IteratorResult<Message>> {

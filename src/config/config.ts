@@ -159,12 +159,21 @@ export const file = z.strictObject({
   store: z
     .strictObject({ kind: storeKind.prefault('memory').describe('Where sessions and streams are kept') })
     .prefault({}),
+  secrets: z
+    .strictObject({
+      key: z
+        .string()
+        .regex(/^([\w-]{43,}=*)?$/, 'expected 32 bytes or more in base64url (43 characters or more)')
+        .optional()
+        .describe('Seals what clients carry for the gateway; of this process alone when left out')
+    })
+    .prefault({}),
   sessions: sessions.prefault({}),
   streams: streams.prefault({}),
   input: z
     .strictObject({
       timeout: duration().prefault('10m').describe('How long a backend waits for an answer of the client'),
-      rounds: whole(1, 1000).prefault(10).describe('How often one request of a modern backend may come back for input')
+      rounds: whole(1, 1000).prefault(10).describe('How often one request may come back for input')
     })
     .prefault({}),
   protocolVersion: z

@@ -45,6 +45,7 @@ export const needsRestart = [
   'server.shutdown',
   'admin',
   'store',
+  'secrets',
   'streams.keepAlive',
   'streams.highWater',
   'streams.stall'

@@ -18,10 +18,8 @@ export interface Broken {
 
 /** Keys that the design has and this version does not: better an error than a setting that does nothing. */
 const later: readonly RegExp[] = [
-  /^secrets$/,
   /^store\.(url|prefix)$/,
   /^sessions\.perPrincipal$/,
-  /^input\.rounds$/,
   /^(backends|mcpServers)\.[\w-]+\.(era|pool|passthrough)$/
 ]
 

@@ -31,7 +31,7 @@ export const isRefusal = (value: Message | Refusal): value is Refusal => 'code' 
 
 /** What running calls share. */
 export interface RunningContext {
-  readonly links: Links
+  readonly links: Pick<Links, 'ready' | 'get'>
   readonly asked: Asked
   readonly inFlight: InFlight
   readonly countdowns: Countdowns

@@ -1,4 +1,6 @@
 /** What dispatch and the methods work with; wired once in `compose.ts`. */
+import type { Backend } from '../backends/backend.ts'
+import type { Parked } from '../bridge/parked.ts'
 import type { Asked } from '../exchanges/asked.ts'
 import type { Countdown } from '../exchanges/countdown.ts'
 import type { InFlight } from '../exchanges/in-flight.ts'
@@ -8,6 +10,7 @@ import type { Links, LinksOptions } from '../links/links.ts'
 import type { Live, Sessions } from '../sessions/lifecycle.ts'
 import type { Client } from '../sessions/session.ts'
 import type { Channels } from './channel.ts'
+import type { Desks } from './desks.ts'
 import type { Known } from './known.ts'
 import type { Linked } from './linked.ts'
 import type { Listens } from './listens.ts'
@@ -29,6 +32,11 @@ export interface Context {
   /** For requests of the modern era. */
   readonly seats: Seats
   readonly listens: Listens
+  readonly desks: Desks
+  /** What of them waits for its client. */
+  readonly parked: Parked
+  /** Whether all that is said with the backend goes through one pipe. */
+  readonly isPipe: (backend: Backend) => boolean
   /** What backends said of themselves, and what they list: for routes with several. */
   readonly known: Known
   readonly lists: Lists

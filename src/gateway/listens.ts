@@ -148,7 +148,7 @@ export class Listens {
     }
   }
 
-  #listening(caller: Caller, route: Route, context: Context): ListeningSeat {
+  #listening(caller: Omit<Caller, 'capabilities'>, route: Route, context: Context): ListeningSeat {
     const key = `${caller.route} ${caller.principal.key}`
     let listening = this.#listenings.get(key)
     if (listening?.route !== route) {

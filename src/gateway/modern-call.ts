@@ -1,8 +1,11 @@
 /** One modern request on its way: the calls at backends that it takes, all given up when its client leaves, and what stands for it there. */
 import type { Backend } from '../backends/backend.ts'
+import { legacyCapabilities } from '../bridge/legacy-capabilities.ts'
+import type { Claimed } from '../bridge/parked.ts'
 import { Running } from '../exchanges/running.ts'
 import type { MessageSource } from '../exchanges/source.ts'
-import type { Message } from '../protocol/message.ts'
+import { type Message, textMeta } from '../protocol/message.ts'
+import { capabilitiesKey, interactive } from '../protocol/modern.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import type { Context } from './context.ts'
 import { forModern } from './modern-view.ts'
@@ -11,17 +14,23 @@ import { self } from './self.ts'
 
 export class ModernCall {
   readonly caller: Caller
+  readonly request: Message
   /** Reads lists, and is what the backends that pool know. */
   readonly seat: Live
   readonly #context: Context
+  readonly #canBeAsked: boolean
   readonly #running: Running[] = []
-  #stand: Live | undefined
+  /** What was taken for this call alone, when it is left. */
+  readonly #stands: (() => Live | undefined)[] = []
   #gone = false
 
-  constructor(caller: Caller, context: Context) {
-    this.caller = caller
+  constructor(request: Message, caller: Omit<Caller, 'capabilities'>, context: Context) {
+    const { text, inputs } = legacyCapabilities(textMeta(request, capabilitiesKey)!)
+    this.request = request
+    this.caller = { ...caller, capabilities: text }
+    this.#canBeAsked = inputs
     this.#context = context
-    this.seat = context.seats.seat(caller)
+    this.seat = context.seats.seat(this.caller)
     this.seat.busy++
   }
 
@@ -32,19 +41,63 @@ export class ModernCall {
 
   /** Sends the request, or what became of it, to a backend. */
   run(backend: Backend, upstream: Message): Running {
-    const { seats, running: context } = this.#context
-    const pooled = seats.pools(backend, this.caller)
-    if (!pooled) this.#stand ??= seats.stand(this.caller)
-    const running = new Running(pooled ? this.seat : this.#stand!, backend, upstream, false, context)
-    this.#running.push(running)
-    if (this.#gone) running.cancel('the client left')
-    return running
+    const { seats, running: context, desks } = this.#context
+    if (seats.pools(backend, this.caller) && !this.#isAlone(backend)) {
+      return this.#begin(new Running(this.seat, backend, upstream, false, context))
+    }
+    if (!this.#isAlone(backend)) {
+      const live = seats.stand(this.caller)
+      this.#stands.push(() => live)
+      return this.#begin(new Running(live, backend, upstream, false, context))
+    }
+    const desk = desks.take(this.caller, backend)
+    this.#stands.push(() => desk.leave())
+    if (desk.live !== undefined) return this.#begin(new Running(desk.live, backend, upstream, false, context))
+    const { links } = context
+    const waiting = {
+      ready: () => desk.live && links.ready(desk.live, backend),
+      get: async () => links.get(await desk.ready, backend)
+    }
+    return this.#begin(new Running(this.seat, backend, upstream, false, { ...context, links: waiting }))
+  }
+
+  /** Goes on with a call that waited for what this request brings. */
+  goOn(claimed: Claimed): Running {
+    const { running: context, parked } = this.#context
+    const { live, backend, bridge } = claimed.interaction
+    const links = { ready: () => bridge, get: async () => bridge }
+    const running = new Running(live, backend, this.request, false, { ...context, links })
+    parked.resume(running, claimed)
+    return this.#begin(running)
   }
 
   /** The client left: that cancels (2026-07-28 basic/patterns/cancellation). */
   leave(): void {
     this.#gone = true
-    for (const running of this.#running) running.cancel('the client left')
+    for (const running of this.#running) {
+      running.cancel('the client left')
+      this.#context.parked.left(running)
+    }
+  }
+
+  #begin(running: Running): Running {
+    const { route, principal } = this.caller
+    if (interactive.has(this.request.method!)) {
+      this.#context.parked.expect(running, { route, principal, request: this.request })
+    }
+    this.#running.push(running)
+    if (this.#gone) running.cancel('the client left')
+    return running
+  }
+
+  /** Whether the backend would not say which of several calls it asks for. */
+  #isAlone(backend: Backend): boolean {
+    return (
+      this.#canBeAsked &&
+      backend.scope === 'session' &&
+      this.#context.isPipe(backend) &&
+      interactive.has(this.request.method!)
+    )
   }
 
   /** What is told of a source's messages. `answers`: the backend that answers for itself. */
@@ -63,9 +116,13 @@ export class ModernCall {
 
   /** The answer is out, or nobody waits for it. */
   over(): void {
+    const { parked, seats } = this.#context
     this.seat.busy--
-    if (this.#stand !== undefined) this.#context.seats.release(this.#stand)
-    this.#stand = undefined
+    for (const running of this.#running) parked.over(running)
+    for (const stand of this.#stands.splice(0)) {
+      const live = stand()
+      if (live !== undefined) seats.drop(live)
+    }
   }
 }
 

@@ -3,14 +3,16 @@
  * means as any other, as JSON or as an event stream that ends with it (2026-07-28 basic/transports/streamable-http).
  */
 import type { Backend } from '../backends/backend.ts'
+import { notGood } from '../bridge/parked.ts'
 import { GatewayError } from '../errors.ts'
 import { begin, type ResponseMode } from '../exchanges/run.ts'
 import { type MessageSource, single } from '../exchanges/source.ts'
 import { errorMessage } from '../protocol/make.ts'
-import { type Message, textOf } from '../protocol/message.ts'
+import { type Message, stringParam, textOf, textParam } from '../protocol/message.ts'
 import { stringMeta } from '../protocol/meta.ts'
 import { checkMirrored } from '../protocol/mirrored.ts'
-import { levelKey, removed } from '../protocol/modern.ts'
+import { interactive, levelKey, removed } from '../protocol/modern.ts'
+import { isVersion } from '../protocol/version.ts'
 import { line } from '../protocol/write.ts'
 import type { Reader } from '../streams/reader.ts'
 import { facts } from '../telemetry/events.ts'
@@ -51,6 +53,7 @@ export class Modern {
       return await this.#context.listens.open(message, incoming, this.#context)
     }
     const call = new ModernCall(
+      message,
       { route: route.path, principal: incoming.principal, address: incoming.address },
       this.#context
     )
@@ -94,6 +97,8 @@ export class Modern {
     const { note, route } = incoming
     const { backend, union } = route
     const context = this.#context
+    const resumed = this.#resumed(request, incoming, call)
+    if (resumed !== undefined) return resumed
     if (request.method === 'server/discover') return discover(request, route, call.seat, context)
     if (request.method!.startsWith('notifications/')) {
       return single(errorMessage(new GatewayError('method', 'a notification has no id'), request.id))
@@ -105,6 +110,26 @@ export class Modern {
     note.backend = backend.name
     const running = run(backend, request)
     return request.method === 'tools/list' ? withoutInvalid(running, backend.name) : running
+  }
+
+  /** What the client sends again with what it was asked for: the call that waits for that goes on. */
+  #resumed(request: Message, { route, principal, note }: IncomingPost, call: ModernCall): MessageSource | undefined {
+    const { parked, known } = this.#context
+    const text = textParam(request, 'requestState')
+    if (text === undefined || !interactive.has(request.method!)) return undefined
+    const state = stringParam(request, 'requestState')
+    if (state === undefined) {
+      throw new GatewayError('params', 'params.requestState must be a string', { id: request.id })
+    }
+    const claimed = parked.claim(state, { route: route.path, principal, request })
+    if (claimed !== undefined) {
+      note.backend = claimed.interaction.backend.name
+      return call.goOn(claimed)
+    }
+    // One of the modern era may have made it.
+    const isAllLegacy = route.backends.every(backend => isVersion(known.get(backend)?.version ?? ''))
+    if (isAllLegacy) throw notGood('it was not made here', request.id)
+    return undefined
   }
 }
 

@@ -12,17 +12,21 @@ export interface Caller {
   readonly route: string
   readonly principal: Principal
   readonly address: string
+  /** What is declared upstream, JSON text. */
+  readonly capabilities: string
 }
 
 export interface SeatsOptions {
   readonly sessions: Pick<Sessions, 'ephemeral'>
   /** What is said upstream of the client. */
   readonly self: Client
-  /** Its upstream sessions are over. Must not throw. */
-  readonly release: (live: Live) => void
+  /** Its upstream sessions are over. Resolves when they are closed; never rejects. */
+  readonly release: (live: Live) => Promise<void>
   /** Whether calls of a caller share upstream sessions of the backend; undefined: those of callers that are told apart. */
   readonly pool: (backend: Backend) => 'principal' | 'call' | undefined
   readonly idleMs: number
+  /** Whoever nobody used since then (ms) is given up. */
+  readonly swept?: (before: number) => void
   readonly now?: () => number
 }
 
@@ -34,6 +38,8 @@ export class Seats {
   readonly #now: () => number
   /** Least recently used first. */
   readonly #seats = new Map<string, Live>()
+  /** How many things need a stand, and what happens when none does. */
+  readonly #stands = new Map<Live, { holds: number; readonly free: () => void }>()
   readonly #sweeper: NodeJS.Timeout
 
   constructor(options: SeatsOptions) {
@@ -49,7 +55,7 @@ export class Seats {
 
   /** The caller's seat. */
   seat(caller: Caller): Live {
-    const key = `${caller.route} ${caller.principal.key}`
+    const key = `${caller.route} ${caller.principal.key} ${caller.capabilities}`
     const live = this.#seats.get(key) ?? this.#live(caller)
     live.seen = this.#now()
     this.#seats.delete(key)
@@ -58,21 +64,42 @@ export class Seats {
     return live
   }
 
-  /** For one call, whose end is told with `release`. */
-  stand(caller: Caller): Live {
-    return this.#live(caller)
+  /** For one call, until it is dropped; then `free`, by default its end. `live`: one that was free is needed again. */
+  stand(caller: Caller, free?: () => void, live: Live = this.#live(caller)): Live {
+    live.seen = this.#now()
+    this.#stands.set(live, { holds: 1, free: free ?? (() => void this.release(live)) })
+    return live
   }
 
   /** Hears what backends say outside of calls, of whatever era they are: to those of its own it is a session as any other. */
-  ear(caller: Caller): Live {
-    return this.#live(caller, 'legacy')
+  ear(caller: Omit<Caller, 'capabilities'>): Live {
+    return this.#live({ ...caller, capabilities: '{}' }, 'legacy')
   }
 
-  /** The call that a stand was made for is over. */
-  release(live: Live): void {
+  /** Something beside its call needs it too: a seat is not idle, a stand stays. */
+  readonly hold = (live: Live): void => {
+    const stand = this.#stands.get(live)
+    if (stand === undefined) live.busy++
+    else stand.holds++
+  }
+
+  /** Who held it, or took the stand, needs it no more. */
+  readonly drop = (live: Live): void => {
+    const stand = this.#stands.get(live)
+    if (stand === undefined) {
+      live.busy--
+    } else if (--stand.holds === 0) {
+      this.#stands.delete(live)
+      live.seen = this.#now()
+      stand.free()
+    }
+  }
+
+  /** What it stood for is over. Resolves when its upstream sessions are closed; never rejects. */
+  async release(live: Live): Promise<void> {
     if (live.closed) return
     live.closed = true
-    this.#options.release(live)
+    await this.#options.release(live)
   }
 
   /** Whether calls to the backend go by the seat. */
@@ -85,6 +112,7 @@ export class Seats {
   sweep(): void {
     const before = this.#now() - this.#options.idleMs
     for (const [key, live] of this.#seats) if (live.busy === 0 && live.seen < before) this.#leave(key, live)
+    this.#options.swept?.(before)
   }
 
   close(): void {
@@ -102,17 +130,17 @@ export class Seats {
 
   #leave(key: string, live: Live): void {
     this.#seats.delete(key)
-    this.release(live)
+    void this.release(live)
   }
 
-  #live({ route, principal, address }: Caller, era: Era = 'modern'): Live {
+  #live({ route, principal, address, capabilities }: Caller, era: Era = 'modern'): Live {
     const record: SessionRecord = {
       id: Sessions.newId(),
       revision: 0,
       route,
       principal: principal.key,
       group: address,
-      client: this.#options.self,
+      client: { ...this.#options.self, capabilities },
       operating: true,
       subscriptions: [],
       links: {}

@@ -59,6 +59,7 @@ t.test('every setting has the default of the documentation', async t => {
       behind: 256,
       stall: 30_000
     },
+    secrets: {},
     input: { timeout: 600_000, rounds: 10 },
     protocolVersion: { onMismatch: 'useSession' },
     logging: { level: 'info', format: 'json' }

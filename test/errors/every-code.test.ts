@@ -5,6 +5,7 @@ import { MemorySessionStore } from '../../src/sessions/memory.ts'
 import { initialize, startEdge } from '../helpers/edge.ts'
 import { startGateway } from '../helpers/gateway.ts'
 import { saying, startLegacy } from '../helpers/legacy.ts'
+import { ModernClient } from '../helpers/modern.ts'
 import { freePorts } from '../helpers/ports.ts'
 import { RawClient, type RawRequest, type RawResponse, send } from '../helpers/raw-client.ts'
 import { until } from '../helpers/until.ts'
@@ -76,6 +77,11 @@ const provoke: Readonly<Record<ErrorCode, (t: Test) => Promise<Told>>> = {
   mismatch: t => modern(t, {}, undefined, 'tools/list', { 'mcp-method': 'tools/call' }),
   unsupported_version: t => modern(t, {}, '2026-08-01'),
   meta: t => modern(t, { 'io.modelcontextprotocol/clientCapabilities': undefined }),
+  state: async t => {
+    const { url } = await startEdge(t)
+    const params = { name: 'echo', arguments: {}, requestState: 'AAAA' }
+    return new ModernClient(url).request('tools/call', params)
+  },
   unknown_method: t => modern(t, {}, undefined, 'ping'),
   host: t => request(t, { headers: { host: 'rebound.example.com' } }),
   origin: t => request(t, { headers: { origin: 'https://page.example.com' } }),

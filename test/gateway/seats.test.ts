@@ -15,7 +15,7 @@ function seatsOf(t: Test, options: Partial<SeatsOptions> = {}) {
   const seats = new Seats({
     sessions,
     self,
-    release: live => void released.push(live),
+    release: async live => void released.push(live),
     pool: () => undefined,
     idleMs: 1_000,
     now: () => now,
@@ -32,7 +32,12 @@ function seatsOf(t: Test, options: Partial<SeatsOptions> = {}) {
   return { seats, released, tick }
 }
 
-const alice: Caller = { route: '/mcp', principal: { key: 'i alice', issuer: 'i', subject: 'alice' }, address: '::1' }
+const alice: Caller = {
+  route: '/mcp',
+  principal: { key: 'i alice', issuer: 'i', subject: 'alice' },
+  address: '::1',
+  capabilities: '{}'
+}
 const bob: Caller = { ...alice, principal: { key: 'i bob', issuer: 'i', subject: 'bob' } }
 const nobody: Caller = { ...alice, principal: { key: 'anonymous' } }
 

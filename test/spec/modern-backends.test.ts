@@ -88,7 +88,9 @@ for (const [way, start] of Object.entries(ways)) {
     )
     t.match(server.heardOf('logging/setLevel').at(-1)?.source.toString(), /"level":"info"/)
 
-    t.match(await lastOf(await client.call('ask')), { result: { content: [{ text: /-32601/ }] } })
+    const asked = await lastOf(await client.call('ask'))
+    if (way === 'shared') t.match(asked, { result: { content: [{ text: /-32601/ }] } })
+    else t.match(asked, { result: { resultType: 'input_required' } })
     t.match(await lastOf(await client.request('resources/read', { uri: 'a:b' })), { result: { ttlMs: 0 } })
     t.match(await lastOf(await client.request('completion/complete', { ref: { type: 'ref/prompt', name: 'x' } })), {
       result: { completion: { values: ['x'] } }

@@ -1,0 +1,44 @@
+/**
+ * Facts that a client carries for us and brings back: it can neither read them nor make others (AES-256-GCM over JSON;
+ * 2026-07-28 basic/patterns/mrtr, "Server Requirements").
+ */
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+
+const nonceBytes = 12
+const tagBytes = 16
+/** Longer texts are not looked at. */
+const maxText = 8_192
+
+export class Sealer {
+  readonly #key: Buffer
+
+  /** `secret`: 32 bytes or more that all who open what others sealed have; one of this process when left out. */
+  constructor(secret: Buffer = randomBytes(32)) {
+    this.#key = Buffer.from(hkdfSync('sha256', secret, '', 'causeway seals', 32))
+  }
+
+  /** `purpose`: what is sealed for one is nothing to another. Gives base64url. */
+  seal(purpose: string, facts: unknown): string {
+    const nonce = randomBytes(nonceBytes)
+    const cipher = createCipheriv('aes-256-gcm', this.#key, nonce).setAAD(Buffer.from(purpose))
+    const sealed = Buffer.concat([cipher.update(JSON.stringify(facts)), cipher.final()])
+    return Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString('base64url')
+  }
+
+  /** Undefined: it was not sealed here for this purpose, or it was changed. */
+  open(purpose: string, text: string): unknown {
+    if (text.length > maxText) return undefined
+    const bytes = Buffer.from(text, 'base64url')
+    const end = bytes.length - tagBytes
+    if (end <= nonceBytes || bytes.toString('base64url') !== text) return undefined
+    const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, nonceBytes), {
+      authTagLength: tagBytes
+    })
+    decipher.setAAD(Buffer.from(purpose)).setAuthTag(bytes.subarray(end))
+    try {
+      return JSON.parse(Buffer.concat([decipher.update(bytes.subarray(nonceBytes, end)), decipher.final()]).toString())
+    } catch {
+      return undefined
+    }
+  }
+}
