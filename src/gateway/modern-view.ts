@@ -3,6 +3,7 @@
  * the request (2026-07-28 basic/transports/streamable-http, "Receiving Messages"), of results and errors what this revision
  * knows (basic/index, "Responses", "Error Codes"; server/utilities/caching).
  */
+import { wrongInputs } from '../bridge/wished-inputs.ts'
 import { editedParam, splice } from '../protocol/edit.ts'
 import { eachMember, find } from '../protocol/find.ts'
 import { makeError } from '../protocol/make.ts'
@@ -82,6 +83,10 @@ function resultFor(message: Message, request: Message, server: string): Message 
   }
   const type = text('resultType') ?? '"complete"'
   if (!isKnown(type, request)) return invalid(message, `a result of the type ${type.slice(0, 80)}`)
+  if (type === '"input_required"') {
+    const wrong = wrongInputs(message, textMeta(request, capabilitiesKey)!)
+    if (wrong !== undefined) return wrong
+  }
   let added = found.has('resultType') ? '' : `"resultType":${type},`
   let result = message
   const set = (key: string, value: string): void => {

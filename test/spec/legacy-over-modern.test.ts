@@ -148,3 +148,45 @@ t.test('nothing of the client reaches a modern backend but what its requests say
     t.equal(headers['last-event-id'], undefined)
   }
 })
+
+t.test('a modern client is not asked what its request did not declare: 400 and -32021', async t => {
+  const upstream = await startAnswering(
+    t,
+    modern(request =>
+      result(request, {
+        resultType: 'input_required',
+        inputRequests: { a: { method: 'roots/list' } },
+        requestState: 's'
+      })
+    )
+  )
+  const { url } = await startGateway(t, { backends: { docs: { kind: 'http', url: upstream.url } } })
+  const call = (clientCapabilities: object): Promise<Response> =>
+    fetch(url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': 'tools/call',
+        'mcp-name': 'x'
+      },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: {
+          name: 'x',
+          _meta: {
+            'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+            'io.modelcontextprotocol/clientCapabilities': clientCapabilities
+          }
+        }
+      })
+    })
+  const refused = await call({})
+  t.equal(refused.status, 400)
+  t.match(await refused.json(), { id: 1, error: { code: -32021, data: { requiredCapabilities: { roots: {} } } } })
+  const passed = await call({ roots: {} })
+  t.match(await passed.json(), { result: { inputRequests: { a: { method: 'roots/list' } }, requestState: 's' } })
+})
