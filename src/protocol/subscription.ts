@@ -3,8 +3,9 @@ import { splice } from './edit.ts'
 import { find } from './find.ts'
 import { type Message, readMessage } from './message.ts'
 import { subscriptionKey as key, serverKey } from './modern.ts'
+import { bytes } from './write.ts'
 
-const own = (text: string): Message => readMessage(Buffer.from(text), 100)
+const own = (text: string | Buffer): Message => readMessage(Buffer.from(text), 100)
 
 /** The first message. `id`: of the request, JSON text. `notifications`: what is honoured. */
 export const acknowledgement = (id: string, notifications: unknown): Message =>
@@ -19,7 +20,9 @@ export const completion = (id: string, server: string): Message =>
   )
 
 /** The notification as this subscription says it; what it came with stays. */
-export function tagged(notice: Message, id: string): Message {
+export function tagged(given: Message, id: string): Message {
+  // What was edited stands no more where it was found.
+  const notice = given.edits.length === 0 ? given : own(bytes(given))
   const { source, scanned, method } = notice
   const { params, meta } = scanned
   const tag = `"${key}":${id}`

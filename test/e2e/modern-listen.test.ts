@@ -1,6 +1,10 @@
 /** The client of SDK v2 as it speaks 2026-07-28 listens, through the gateway, to servers of older revisions (R42, LSN-02). */
+import { fileURLToPath } from 'node:url'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import t, { type Test } from 'tap'
+import { startModernHttp } from '../fixtures/modern/http.ts'
+import { Catalog } from '../helpers/catalog.ts'
+import { startGateway } from '../helpers/gateway.ts'
 import { startSeveral } from '../helpers/several.ts'
 import { until } from '../helpers/until.ts'
 
@@ -38,4 +42,41 @@ for (const several of [false, true]) {
     await gateway.close()
     t.equal(await second.closed, 'graceful')
   })
+}
+
+const stdioServer = fileURLToPath(new URL('../fixtures/modern/stdio.ts', import.meta.url))
+
+for (const way of ['http', 'stdio']) {
+  for (const several of [false, true]) {
+    t.test(`over a modern server over ${way}${several ? ', beside one of an older revision' : ''}`, async t => {
+      const server = await startModernHttp()
+      t.teardown(server.stop)
+      const old = await Catalog.start(t, 'old', { tools: ['one'], resources: ['old://1'] })
+      const modern =
+        way === 'http'
+          ? { kind: 'http', url: server.url }
+          : { kind: 'stdio', command: process.execPath, args: [stdioServer], scope: 'shared' }
+      const { gateway, url } = await startGateway(t, {
+        backends: { modern, old: old.config },
+        routes: { '/mcp': { backends: several ? ['modern', 'old'] : ['modern'] } }
+      })
+      const { client, heard } = await connect(t, url)
+      const { tools } = await client.listTools()
+      const change = tools.find(({ name }) => /(^|_)change$/.test(name))!.name
+      const uris = ['note://one', ...(several ? ['old://1'] : [])]
+      const stream = await client.listen({ toolsListChanged: true, resourceSubscriptions: uris })
+      t.same(stream.honoredFilter, { toolsListChanged: true, resourceSubscriptions: uris })
+      await client.callTool({ name: change, arguments: {} })
+      await until('the resource is heard of', () => heard.includes('note://one'))
+      if (several) {
+        await until('it listens', () => old.channels.size === 1)
+        old.change('tools', ['one', 'two'])
+        old.update('old://1')
+        await until('the older one too', () => heard.includes('old://1'))
+      }
+      await until('the list is heard of', () => heard.includes('tools'))
+      await gateway.close()
+      t.equal(await stream.closed, 'graceful')
+    })
+  }
 }
