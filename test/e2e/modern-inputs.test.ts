@@ -1,12 +1,26 @@
 /** The client of SDK v2 as it speaks 2026-07-28, asked by servers of older revisions and by handlers, through the gateway. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { startGateway } from '../helpers/gateway.ts'
 
 const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/conformance/${name}.ts`, import.meta.url))
 
-const backends = {
+/** A server of SDK v1 over Streamable HTTP: it ends with its input. */
+async function overHttp(t: Test): Promise<Record<string, unknown>> {
+  const child = spawn(process.execPath, [fixture('http')], { stdio: ['pipe', 'pipe', 'inherit'] })
+  t.teardown(async () => {
+    child.stdin.end()
+    await once(child, 'exit')
+  })
+  const [line] = await once(child.stdout, 'data')
+  return { kind: 'http', url: JSON.parse(String(line)).url }
+}
+
+const backends: Readonly<Record<string, object | ((t: Test) => Promise<object>)>> = {
+  http: overHttp,
   module: { kind: 'module', path: fixture('module') },
   thread: { kind: 'module', path: fixture('module'), worker: true },
   stdio: { kind: 'stdio', command: process.execPath, args: [fixture('stdio')] },
@@ -15,7 +29,9 @@ const backends = {
 
 for (const [way, backend] of Object.entries(backends)) {
   t.test(`elicitation and sampling over ${way}`, async t => {
-    const { url } = await startGateway(t, { backends: { fixture: backend } })
+    const { url } = await startGateway(t, {
+      backends: { fixture: typeof backend === 'function' ? await backend(t) : backend }
+    })
     const client = new Client(
       { name: 'modern', version: '1' },
       {
