@@ -1,21 +1,22 @@
 import { createStdioBackend } from '../../../src/backends/stdio/backend.ts'
-import { backendContract } from '../../contract/backend.ts'
+import { backendContract, notModern, speakModern } from '../../contract/backend.ts'
 import { stdioUpstream } from '../../helpers/stdio-upstream.ts'
 
 const onePipe = {
   'an answer gets through while many calls are open': 'a request on one pipe names no call when several are open'
 }
 
-const stdio = (scope: 'session' | 'shared') =>
+const stdio = (scope: 'session' | 'shared', era: 'legacy' | 'modern' = 'legacy') =>
   ({
     dies: 'link',
     async make(server, { timeout, upstream: limit }) {
-      const upstream = await stdioUpstream(server)
+      const upstream = await stdioUpstream(era === 'modern' ? speakModern(server) : server)
       const backend = createStdioBackend({
         name: 'files',
         command: upstream.command,
         args: upstream.args,
         scope,
+        era,
         timeout,
         limits: { upstream: limit }
       })
@@ -38,3 +39,5 @@ backendContract('stdio, shared', {
       'a shared child is told no capabilities'
   }
 })
+
+backendContract('stdio, 2026-07-28', { ...stdio('session', 'modern'), modern: true, not: notModern })
