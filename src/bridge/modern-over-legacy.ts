@@ -6,12 +6,13 @@ import type { Call, Exchange, Link, Server } from '../backends/backend.ts'
 import { Queue } from '../backends/queue.ts'
 import { without } from '../protocol/edit.ts'
 import { makeError } from '../protocol/make.ts'
-import { type Message, textParam } from '../protocol/message.ts'
+import type { Message } from '../protocol/message.ts'
 import { stringMeta } from '../protocol/meta.ts'
 import { levelKey, modernKeys, modernParams } from '../protocol/modern.ts'
 import type { LinkState } from '../sessions/session.ts'
 import type { Place } from '../streams/stream-log.ts'
 import { type Asking, Interaction } from './interaction.ts'
+import { hasState } from './origin.ts'
 import { notGood } from './parked.ts'
 
 /** Undefined when the upstream was told before; else resolves when it was. Never rejects. */
@@ -40,7 +41,7 @@ export class ModernOverLegacy implements Link {
     if (request.method!.startsWith('tasks/')) return unknown(request)
     const claimed = this.#asking.parked.resuming(call)
     if (claimed !== undefined) return claimed.interaction.again(request, call, claimed.answered)
-    if (textParam(request, 'requestState') !== undefined) return notOurs(request.id!)
+    if (hasState(request)) return notOurs(request.id!)
     const level = stringMeta(request, levelKey)
     const ready = level === undefined ? undefined : this.#wantLevel(level)
     const begin = (): Exchange => this.#link.exchange(forLegacy(request), call)

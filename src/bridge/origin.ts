@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Principal } from '../auth/principal.ts'
 import { canonical } from '../protocol/canonical.ts'
-import { type Message, stringParam } from '../protocol/message.ts'
+import { type Message, stringParam, textParam } from '../protocol/message.ts'
 import { nameParam } from '../protocol/named-by.ts'
 
 /** Whose request it is, as the client sent it. */
@@ -26,4 +26,10 @@ export function digestOf({ route, principal, request }: Origin): string {
     i === -1 ? null : canonical(source, params!.spans[2 * i]!)
   ]
   return createHash('sha256').update(JSON.stringify(facets)).digest('base64url')
+}
+
+/** Whether a request goes on with something; null says no. */
+export function hasState(request: Message): boolean {
+  const text = textParam(request, 'requestState')
+  return text !== undefined && text !== 'null'
 }

@@ -3,12 +3,13 @@
  * means as any other, as JSON or as an event stream that ends with it (2026-07-28 basic/transports/streamable-http).
  */
 import type { Backend } from '../backends/backend.ts'
+import { hasState } from '../bridge/origin.ts'
 import { notGood } from '../bridge/parked.ts'
 import { GatewayError } from '../errors.ts'
 import { begin, type ResponseMode } from '../exchanges/run.ts'
 import { type MessageSource, single } from '../exchanges/source.ts'
 import { errorMessage } from '../protocol/make.ts'
-import { type Message, stringParam, textOf, textParam } from '../protocol/message.ts'
+import { type Message, stringParam, textOf } from '../protocol/message.ts'
 import { stringMeta } from '../protocol/meta.ts'
 import { checkMirrored } from '../protocol/mirrored.ts'
 import { interactive, levelKey, removed } from '../protocol/modern.ts'
@@ -115,8 +116,7 @@ export class Modern {
   /** What the client sends again with what it was asked for: the call that waits for that goes on. */
   #resumed(request: Message, { route, principal, note }: IncomingPost, call: ModernCall): MessageSource | undefined {
     const { parked, known } = this.#context
-    const text = textParam(request, 'requestState')
-    if (text === undefined || !interactive.has(request.method!)) return undefined
+    if (!hasState(request) || !interactive.has(request.method!)) return undefined
     const state = stringParam(request, 'requestState')
     if (state === undefined) {
       throw new GatewayError('params', 'params.requestState must be a string', { id: request.id })

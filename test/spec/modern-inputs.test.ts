@@ -135,7 +135,7 @@ for (const [way, start] of Object.entries(ways)) {
   })
 }
 
-t.test('a state is good for its own request, once', async t => {
+t.test('a state is good for its own request, once (MRT-01, S7)', async t => {
   const server = inputs()
   const { url } = await startGateway(t, {
     backends: { docs: await ways.http!(t, server) },
@@ -149,6 +149,9 @@ t.test('a state is good for its own request, once', async t => {
   const changed = `${requestState.slice(0, 20)}${requestState[20] === 'A' ? 'B' : 'A'}${requestState.slice(21)}`
   t.match(await retry(client, { result: { requestState: changed } }, 'rounds', { count: 1, a: [1, 'x'] }, answers), bad)
   t.match(await retry(client, { result: { requestState: 'AAAA' } }, 'rounds', { count: 1 }, answers), bad)
+  t.match(await retry(client, { result: { requestState: 'A'.repeat(65_536) } }, 'ask', {}, answers), bad)
+  t.match(await retry(client, { result: { requestState: 1 } }, 'ask', {}, answers), { error: { code: -32602 } })
+  t.same(textOf(await retry(client, { result: { requestState: null } }, 'echo', { b: 1 }, null)), { b: 1 }, 'none')
   t.match(await retry(client, asked, 'rounds', { count: 2, a: [1, 'x'] }, answers), bad, 'other arguments')
   t.match(await retry(client, asked, 'ask', { count: 1, a: [1, 'x'] }, answers), bad, 'another tool')
   const other = new ModernClient(url.replace('/mcp', '/other'), { capabilities })
@@ -156,10 +159,10 @@ t.test('a state is good for its own request, once', async t => {
   t.match(await retry(client, asked, 'rounds', { a: [1, 'x'], count: 1 }, { 'input-1': 'x' }), {
     error: { code: -32602, message: /must be an object/ }
   })
-  t.equal(server.heardOf('tools/call').length, 1, 'nothing was executed')
+  t.equal(server.heardOf('tools/call').length, 2, 'nothing was executed')
   t.same(textOf(await retry(client, asked, 'rounds', { a: [1, 'x'], count: 1 }, answers)), ['Ada'], 'keys in any order')
   t.match(await retry(client, asked, 'rounds', { count: 1, a: [1, 'x'] }, answers), bad, 'used')
-  t.equal(server.heardOf('tools/call').length, 1)
+  t.equal(server.heardOf('tools/call').length, 2)
 })
 
 t.test('too many rounds end the call, upstream too; progress has the token of each round', async t => {
