@@ -19,6 +19,7 @@ export const maxPerPrincipal = 8
 interface Waiting {
   readonly caller: Caller
   readonly admit: (live: Live) => void
+  readonly refuse: () => void
   readonly timer: NodeJS.Timeout
 }
 
@@ -75,7 +76,10 @@ export class Desks {
   }
 
   close(): void {
-    for (const place of this.#places.values()) for (const live of [...place.desks.keys()]) void this.#leave(place, live)
+    for (const place of this.#places.values()) {
+      for (const waiting of place.line) waiting.refuse()
+      for (const live of [...place.desks.keys()]) void this.#leave(place, live)
+    }
   }
 
   #place(backend: Backend): Place {
@@ -97,10 +101,12 @@ export class Desks {
         live = admitted
         resolve(admitted)
       },
-      timer: setTimeout(() => {
+      refuse() {
+        clearTimeout(waiting.timer)
         place.line.delete(waiting)
         reject(busy(place.backend))
-      }, queueTime)
+      },
+      timer: setTimeout(() => waiting.refuse(), queueTime)
     }
     place.line.add(waiting)
     return {

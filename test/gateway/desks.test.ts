@@ -94,3 +94,11 @@ t.test('one caller has but a share; idle ones are given up after a while', async
   await new Promise(setImmediate)
   t.same(released, [own[1]!.live], 'the other went to who waited')
 })
+
+t.test('at the end nobody waits any more', async t => {
+  const { desks } = desksOf(t, 1)
+  desks.take(alice, backend)
+  const next = desks.take(alice, backend)
+  desks.close()
+  await t.rejects(next.ready, { code: 'overloaded' })
+})

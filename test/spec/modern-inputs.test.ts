@@ -225,6 +225,25 @@ t.test('what the upstream says while the call is parked is kept for the retry', 
   )
 })
 
+t.test('closing the connection of a retry cancels the call', async t => {
+  const server = inputs()
+  let answered: Turn | undefined
+  server.on('tools/call:long', async turn => {
+    await turn.ask('elicitation/create', form('one'))
+    answered = turn
+  })
+  const { url } = await startGateway(t, { backends: { docs: await ways.http!(t, server) } })
+  const client = new ModernClient(url, { capabilities })
+  const { result } = await lastOf(await client.call('long'))
+  const abort = new AbortController()
+  const params = { name: 'long', arguments: {}, inputResponses: { 'input-1': accept('x') } }
+  const again = { ...params, requestState: result.requestState }
+  client.request('tools/call', again, { signal: abort.signal }).catch(() => {})
+  await until('the answer is there', () => answered !== undefined)
+  abort.abort()
+  t.equal(typeof (await answered!.cancelled), 'string')
+})
+
 t.test('input_required of several backends that are one server, and addresses to be opened first', async t => {
   const server = inputs()
   server.initializeResult = server.initializeResult.replace('"tools":', '"prompts":{},"tools":')
