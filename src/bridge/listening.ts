@@ -8,7 +8,7 @@ import { Backoff } from '../backends/backoff.ts'
 import { GatewayError } from '../errors.ts'
 import { without } from '../protocol/edit.ts'
 import { makeNotification, makeRequest } from '../protocol/make.ts'
-import { type Message, stringParam, textParam } from '../protocol/message.ts'
+import { type Message, stringParam, textOf, textParam } from '../protocol/message.ts'
 import { subscriptionKey } from '../protocol/modern.ts'
 import { bytes } from '../protocol/write.ts'
 import { facts } from '../telemetry/events.ts'
@@ -200,15 +200,21 @@ export class Listening {
   }
 }
 
-/** What the upstream agreed to, as it says first of all. */
+/** What the upstream agreed to, as it says first of all; nothing where it has no such method. */
 async function acknowledged(exchange: Exchange, backend: string): Promise<Filter> {
   const { value, done } = await exchange.next()
+  if (done !== true && value.kind === 'response' && isUnknownMethod(value)) return filterOf([])
   if (done !== true && value.method === 'notifications/subscriptions/acknowledged') {
     return filterOf([read(textParam(value, 'notifications'))])
   }
   throw new GatewayError('backend_invalid', `backend "${backend}" did not acknowledge subscriptions/listen`, {
     backend
   })
+}
+
+function isUnknownMethod({ source, scanned }: Message): boolean {
+  const error = JSON.parse(textOf(source, scanned.top, 'error') ?? 'null') as { code?: unknown } | null
+  return error?.code === -32601
 }
 
 function read(text: string | undefined): Pick<Member, 'lists' | 'uris'> {

@@ -4,7 +4,7 @@ import type { Exchange } from '../../src/backends/backend.ts'
 import { Queue } from '../../src/backends/queue.ts'
 import { Listening, type Member } from '../../src/bridge/listening.ts'
 import { GatewayError } from '../../src/errors.ts'
-import { makeNotification, makeResult } from '../../src/protocol/make.ts'
+import { makeError, makeNotification, makeResult } from '../../src/protocol/make.ts'
 import type { Message } from '../../src/protocol/message.ts'
 import { value } from '../../src/protocol/write.ts'
 import { until } from '../helpers/until.ts'
@@ -140,6 +140,18 @@ t.test('nothing honoured: the stream is not asked for again, but for more', asyn
   await until('another', () => streams.length === 2)
   streams[1]!.acknowledge()
   await more
+  listening.leave(one)
+})
+
+t.test('an upstream that has no such method is not asked again', async t => {
+  const { streams, listening } = on()
+  const one = new Hearer()
+  one.lists.add('tools')
+  const changed = listening.changed(one)
+  streams[0]!.queue.finish(makeError('0', -32601, 'no'))
+  await changed
+  await listening.changed(one)
+  t.equal(streams.length, 1)
   listening.leave(one)
 })
 

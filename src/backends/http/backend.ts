@@ -58,8 +58,7 @@ export class HttpBackend implements Backend {
     })
     this.#era = new EraOf(options.name, options.era ?? 'legacy', this.#wire.clock)
     const self = { capabilities: '{}', info: options.info ?? '{"name":"causeway","version":"0"}' }
-    const doubt = this.#era.isOpen ? () => this.#era.doubt() : undefined
-    this.#modern = new Modern(this.#wire, self, this.#headers, doubt)
+    this.#modern = new Modern(this.#wire, self, this.#headers, this.#era.isOpen ? () => this.#isModern() : undefined)
   }
 
   async open(options: OpenOptions): Promise<Link> {
@@ -81,6 +80,12 @@ export class HttpBackend implements Backend {
       if (now.era === 'legacy') throw error
       return new ModernHttpLink(this.#modern, now.discovered, options)
     }
+  }
+
+  /** Asked again. */
+  async #isModern(): Promise<boolean> {
+    this.#era.doubt()
+    return (await this.#era.find(() => askEra(this.#modern))).era === 'modern'
   }
 
   async #find({ signal }: OpenOptions): Promise<Verdict> {

@@ -10,7 +10,7 @@ import type { ParamHeader } from '../../protocol/param-headers.ts'
 import { bytes } from '../../protocol/write.ts'
 import { facts } from '../../telemetry/events.ts'
 import { Queue, type Transport } from '../queue.ts'
-import { broke, codeOf, errorOf, invalid, overloaded, rpcCodeOf } from './faults.ts'
+import { broke, codeOf, errorOf, invalid, overloaded, rpcCodeOf, sessionLost } from './faults.ts'
 import { Leg } from './leg.ts'
 import { mirrored } from './mirrored.ts'
 import { answers, isProgressOf, type Origin } from './origin.ts'
@@ -26,10 +26,8 @@ export interface ModernHome {
   readonly tools: ToolHeaders
   /** Resolves once the list of tools was read, or could not be. Never rejects. */
   readTools(): Promise<void>
-  /** It was refused by what may be no modern upstream any more. */
-  doubt(): void
-  /** Whether that would change anything. */
-  readonly open: boolean
+  /** Whether it still is a modern upstream, as far as can be told. Never rejects. Undefined: that is settled. */
+  readonly recheck: (() => Promise<boolean>) | undefined
 }
 
 export interface ModernRequest {
@@ -146,7 +144,7 @@ export class ModernExchange implements Transport, Reader {
         this.#respond(answer, fault.status)
         return
       }
-      if (isForeign(fault.status) && this.#disown(fault.status)) return
+      if (isForeign(fault.status) && this.#doubt(() => this.#fail(errorOf(fault, wire.name)))) return
     }
     this.#fail(errorOf(fault, wire.name))
   }
@@ -201,14 +199,18 @@ export class ModernExchange implements Transport, Reader {
         this.#mismatch()
         return
       }
-      if (code === unsupportedVersion || (status >= 400 && isLegacyCode(code))) {
-        if (this.#disown(status)) return
-        if (code === unsupportedVersion) {
-          this.#fail(invalid(this.#home!.wire.name, 'it does not speak the version that it was asked in'))
-          return
-        }
+      if (code === unsupportedVersion) {
+        const { name } = this.#home!.wire
+        const refuse = (): void => this.#fail(invalid(name, 'it does not speak the version that it was asked in'))
+        if (!this.#doubt(refuse)) refuse()
+        return
       }
+      if (status >= 400 && isLegacyCode(code) && this.#doubt(() => this.#deliver(response))) return
     }
+    this.#deliver(response)
+  }
+
+  #deliver(response: Message): void {
     const { queue } = this
     const shown = this.#shown(response)
     if (this.#isWholeList(response)) this.#home!.tools.seenAll()
@@ -252,14 +254,17 @@ export class ModernExchange implements Transport, Reader {
     }
   }
 
-  /** Refused, so that it did not run: whoever called opens anew, and finds out. */
-  #disown(status: number): boolean {
+  /** Refused as no modern server would. If it is none any more, the request did not run, and whoever called opens anew. */
+  #doubt(still: () => void): boolean {
     const home = this.#home!
-    if (this.#probe || !home.open) return false
-    const { name } = home.wire
-    const text = `backend "${name}" refused a modern request with HTTP status ${status}`
-    this.#fail(new GatewayError('backend_session_lost', text, { backend: name }))
-    home.doubt()
+    if (this.#probe || home.recheck === undefined) return false
+    this.#leg = undefined
+    void home.recheck().then(isModern => {
+      // Cancelled meanwhile.
+      if (this.#home === undefined) return
+      if (isModern) still()
+      else this.#fail(sessionLost(home.wire.name))
+    })
     return true
   }
 

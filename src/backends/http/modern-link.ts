@@ -16,7 +16,7 @@ export class ModernHttpLink implements Link {
   readonly #modern: Modern
   readonly #options: OpenOptions
   readonly #exchanges = new Set<ModernExchange>()
-  readonly #undoubt: () => void
+  readonly #forget: () => void
   #over = false
 
   constructor(modern: Modern, discovered: Discovered, options: OpenOptions) {
@@ -27,7 +27,7 @@ export class ModernHttpLink implements Link {
     this.server = { version, capabilities, result: asInitializeResult(discovered, name), discovered: text }
     this.state = modernState
     this.upstream = modern.upstream
-    this.#undoubt = modern.onDoubt(() => this.#end())
+    this.#forget = modern.onOver(() => this.#end())
   }
 
   exchange(request: Message, _call: Call): Exchange {
@@ -53,7 +53,7 @@ export class ModernHttpLink implements Link {
   async close(): Promise<void> {
     if (this.#over) return
     this.#over = true
-    this.#undoubt()
+    this.#forget()
     for (const { queue } of [...this.#exchanges]) queue.cancel()
   }
 
@@ -61,7 +61,7 @@ export class ModernHttpLink implements Link {
   #end(): void {
     if (this.#over) return
     this.#over = true
-    this.#undoubt()
+    this.#forget()
     this.#options.ended(this.#closed())
   }
 

@@ -23,19 +23,24 @@ export class Modern implements ModernHome {
   readonly self: Asking
   /** The gateway asks. */
   readonly upstream: Upstream = { exchange: request => this.exchange(request, this.self).queue }
-  readonly #doubt: (() => void) | undefined
+  readonly recheck: (() => Promise<boolean>) | undefined
   readonly #listeners = new Set<() => void>()
   #post: readonly string[] = []
   #nextId = 1
   #reading: Promise<void> | undefined
   #pausedUntil = 0
 
-  /** `doubt`: it may be of the other era now; undefined where that is settled. */
-  constructor(wire: Wire, self: Asking, headers: Readonly<Record<string, string>>, doubt: (() => void) | undefined) {
+  /** `recheck` asks for its era again: whether that is still the modern one; undefined where it is settled. */
+  constructor(
+    wire: Wire,
+    self: Asking,
+    headers: Readonly<Record<string, string>>,
+    recheck: (() => Promise<boolean>) | undefined
+  ) {
     this.wire = wire
     this.self = self
     this.tools = new ToolHeaders(wire.name)
-    this.#doubt = doubt
+    this.recheck = recheck && (() => this.#recheck(recheck))
     this.tune(headers)
   }
 
@@ -43,16 +48,12 @@ export class Modern implements ModernHome {
     return this.#post
   }
 
-  get open(): boolean {
-    return this.#doubt !== undefined
-  }
-
   tune(headers: Readonly<Record<string, string>>): void {
     this.#post = legHeaders(headers, undefined, latestModern).post
   }
 
-  /** Tells of the moment in which the era is in doubt; the function returned stops that. */
-  onDoubt(listener: () => void): () => void {
+  /** Tells of the moment in which it turns out to be of the other era; the function returned stops that. */
+  onOver(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
@@ -67,9 +68,11 @@ export class Modern implements ModernHome {
     return this.#start(request, this.self, { probe: true }).queue
   }
 
-  doubt(): void {
-    this.#doubt?.()
-    for (const listener of [...this.#listeners]) listener()
+  async #recheck(ask: () => Promise<boolean>): Promise<boolean> {
+    // Who cannot be asked is taken for what it was.
+    const isModern = await ask().catch(() => true)
+    if (!isModern) for (const listener of [...this.#listeners]) listener()
+    return isModern
   }
 
   async readTools(): Promise<void> {

@@ -259,6 +259,40 @@ for (const [what, unknown] of Object.entries(notModern)) {
   })
 }
 
+for (const [what, refuse] of Object.entries(notModern)) {
+  t.test(`a modern upstream that refuses one call like that (${what}) is asked, and stays what it is`, async t => {
+    const { upstream, open, ended } = await on(t, modern())
+    const link = await open()
+    upstream.answer = modern(refuse)
+    const outcome = await call(link).then(value, (error: GatewayError) => error)
+    if (outcome instanceof GatewayError) t.match(outcome.code, /^backend_(status|invalid)$/)
+    else t.match(outcome, { id: 'a', error: { code: -32600 } })
+    t.same(ended, [], 'for nobody else anything changes')
+    t.ok(discoveries(upstream) > 1)
+    upstream.answer = modern()
+    t.match(value(await call(link)), { id: 'a', result: {} })
+  })
+}
+
+t.test('a modern upstream that cannot be asked again stays what it is', async t => {
+  const { upstream, open, ended } = await on(t, modern())
+  const link = await open()
+  upstream.answer = ({ method }) => ({ status: method === 'server/discover' ? 500 : 400 })
+  await t.rejects(call(link), { code: 'backend_status' })
+  t.same(ended, [])
+})
+
+t.test('a call that is cancelled while its upstream is asked again tells nothing more', async t => {
+  const { upstream, open } = await on(t, modern())
+  const link = await open()
+  upstream.answer = ({ method }) => (method === 'server/discover' ? 'hang' : { status: 400 })
+  const exchange = link.exchange(makeRequest('1', 'tools/list'), { principal: anonymous })
+  const read = exchange.next()
+  await until('asked', () => discoveries(upstream) === 2)
+  exchange.cancel()
+  t.same(await read, { done: true, value: undefined })
+})
+
 t.test('a legacy upstream that turns modern: hands cannot be shaken, it is asked again', async t => {
   const { upstream, open } = await on(t, legacy())
   await open()
