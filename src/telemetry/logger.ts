@@ -6,9 +6,10 @@ import { pino } from 'pino'
 import type { Config } from '../config/config.ts'
 import { Batch, type Sink } from './batch.ts'
 import { DropSummary } from './drop-summary.ts'
-import { facts, type NoticeFact, type RequestFact } from './events.ts'
+import { facts, type NoticeFact } from './events.ts'
 import { prettyLines } from './pretty.ts'
 import { createRedactor } from './redact.ts'
+import { requestLine } from './request-line.ts'
 
 export interface LoggerOptions {
   /** Where lines go instead of standard output; one or more whole lines at a time. */
@@ -35,38 +36,6 @@ const maxWaiting = 8 * 1024 * 1024
 const closeMs = 1_000
 /** Secrets looked for; those of the earliest configs are forgotten then. */
 const rememberedSecrets = 10_000
-
-/** Names and methods are chosen by peers. */
-const maxName = 200
-const short = (text: string | undefined): string | undefined =>
-  text !== undefined && text.length > maxName ? `${text.slice(0, maxName)}…` : text
-
-/** A path without what stands after `?`: some clients put credentials there. */
-const path = (route: string): string | undefined => {
-  const query = route.indexOf('?')
-  return short(query === -1 ? route : route.slice(0, query))
-}
-
-/** The line of one request, in the shape pino writes; built here because it is had for 60 % of the time. */
-const requestLine = (fact: RequestFact): string =>
-  `${JSON.stringify({
-    level: 'info',
-    time: Date.now(),
-    reqId: fact.id,
-    route: path(fact.route),
-    http: fact.http,
-    status: fact.status,
-    method: short(fact.method),
-    name: short(fact.name),
-    backend: fact.backend,
-    session: fact.session,
-    version: short(fact.version),
-    outcome: fact.outcome,
-    error: fact.error,
-    durMs: Math.round(fact.durationMs * 100) / 100,
-    client: fact.address,
-    msg: 'request'
-  })}\n`
 
 const openStdout = (): ReturnType<typeof pino.destination> =>
   pino.destination({ dest: 1, sync: false, maxLength: maxWaiting })
