@@ -5,7 +5,8 @@ import type { Generation } from './generation.ts'
 
 /** `url`: of the route at a path. */
 export function greet(next: Generation, url: (path: string) => string, previous?: Generation): void {
-  if (previous === undefined) for (const text of notes(next.config)) facts.notice.publish({ level: 'warn', text })
+  const told = new Set(previous === undefined ? [] : notes(previous.config))
+  for (const text of notes(next.config)) if (!told.has(text)) facts.notice.publish({ level: 'warn', text })
   for (const { path, backends } of next.routes.values()) {
     if (previous?.routes.has(path)) continue
     const names = backends.map(({ name }) => name).join(', ')

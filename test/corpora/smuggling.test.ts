@@ -32,7 +32,7 @@ t.test('the backend sees what was called, once, and the client one answer to eac
   const upstream = await RawUpstream.start()
   t.teardown(() => upstream.close())
   const { url } = await startGateway(t, {
-    backends: { docs: { kind: 'http', url: upstream.url } },
+    backends: { docs: { kind: 'http', era: 'legacy', url: upstream.url } },
     server: { limits: { body: '64KiB' } }
   })
   const client = await RawClient.open(url)

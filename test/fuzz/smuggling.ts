@@ -27,7 +27,7 @@ async function open(): Promise<() => Promise<void>> {
   const upstream = await RawUpstream.start()
   const { url } = await startGateway(
     { teardown: handler => void teardowns.push(handler) },
-    { backends: { docs: { kind: 'http', url: upstream.url } }, server: { limits: { body: '64KiB' } } }
+    { backends: { docs: { kind: 'http', era: 'legacy', url: upstream.url } }, server: { limits: { body: '64KiB' } } }
   )
   running = { upstream, url, client: await RawClient.open(url) }
   return async () => {
