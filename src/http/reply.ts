@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { type ErrorCode, GatewayError, toGatewayError } from '../errors.ts'
 import type { Answer } from '../gateway/answer.ts'
+import { dispose } from '../protocol/disposable.ts'
 import { errorMessage } from '../protocol/make.ts'
 import type { Message } from '../protocol/message.ts'
 import { byteLength, bytes, latin1, parts } from '../protocol/write.ts'
@@ -48,7 +49,7 @@ function writeMessage(reply: FastifyReply, answer: MessageAnswer, options: Reply
     const small = { 'content-type': json, 'content-length': length, vary }
     const head = session === undefined ? small : { ...small, 'mcp-session-id': session }
     if (length < copyBelow) writePlain(reply, status, head, latin1(body))
-    else writePieces(reply, status, head, parts(body))
+    else writePieces(reply, status, head, body)
     return length < copyBelow
   }
   if (session !== undefined) reply.header('mcp-session-id', session)
@@ -75,12 +76,15 @@ function writePlain(reply: FastifyReply, status: number, head: OutgoingHttpHeade
 }
 
 /** The same with a body that is not copied into one. Node puts what is written in one turn into one write. */
-function writePieces(reply: FastifyReply, status: number, head: OutgoingHttpHeaders, pieces: readonly Buffer[]): void {
+function writePieces(reply: FastifyReply, status: number, head: OutgoingHttpHeaders, message: Message): void {
   reply.hijack()
   const { raw } = reply
   raw.writeHead(status, head)
-  for (const piece of pieces) raw.write(piece)
-  raw.end()
+  raw.cork()
+  for (const piece of parts(message)) raw.write(piece)
+  // Nobody else has the answer to one request.
+  raw.end(() => dispose(message.source))
+  raw.uncork()
 }
 
 /** Larger bodies are written in their parts, not copied into one. */

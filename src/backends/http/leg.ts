@@ -1,5 +1,6 @@
 /** One HTTP response of the upstream, read by undici's callbacks: a bounded JSON body, or an event stream. */
 import type { Dispatcher } from 'undici'
+import { markDisposable, release } from '../../protocol/disposable.ts'
 import { type Events, SseParser } from '../../sse/parse.ts'
 import { Flow, type Valve } from '../flow.ts'
 import { Decoder } from './decode.ts'
@@ -222,7 +223,12 @@ export class Leg implements Dispatcher.DispatchHandler, Events, Valve {
   }
 
   #body(): Buffer | undefined {
-    return this.#more === undefined ? this.#first : Buffer.concat(this.#more, this.#size)
+    if (this.#more === undefined) return this.#first
+    const body = Buffer.concat(this.#more, this.#size)
+    markDisposable(body)
+    // What a decoder says may lie in memory that it uses again.
+    if (this.#decoder === undefined) letGo(this.#more)
+    return body
   }
 
   #fail(fault: Fault): void {
@@ -246,4 +252,10 @@ export class Leg implements Dispatcher.DispatchHandler, Events, Valve {
     this.#decoder = undefined
     this.#reader = undefined
   }
+}
+
+/** Reads that were copied. Not the memory of the last: the connection is still reading it. */
+function letGo(chunks: readonly Buffer[]): void {
+  const reading = chunks.at(-1)!.buffer
+  for (const chunk of chunks) if (chunk.buffer !== reading) release(chunk)
 }

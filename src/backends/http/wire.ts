@@ -120,4 +120,5 @@ export class Wire {
   }
 }
 
-const connector = (timeout: number): buildConnector.connector => buildConnector({ timeout, allowH2: false })
+const connector = (timeout: number): buildConnector.connector =>
+  buildConnector({ timeout, allowH2: false, highWaterMark: 16_384 } as buildConnector.BuildOptions)
