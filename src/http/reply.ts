@@ -75,16 +75,14 @@ function writePlain(reply: FastifyReply, status: number, head: OutgoingHttpHeade
   reply.raw.end(text, 'latin1')
 }
 
-/** The same with a body that is not copied into one. Node puts what is written in one turn into one write. */
+/** The same with a body that is not copied into one. */
 function writePieces(reply: FastifyReply, status: number, head: OutgoingHttpHeaders, message: Message): void {
   reply.hijack()
   const { raw } = reply
   raw.writeHead(status, head)
-  raw.cork()
   for (const piece of parts(message)) raw.write(piece)
   // Nobody else has the answer to one request.
   raw.end(() => dispose(message.source))
-  raw.uncork()
 }
 
 /** Larger bodies are written in their parts, not copied into one. */
