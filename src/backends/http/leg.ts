@@ -225,7 +225,7 @@ export class Leg implements Dispatcher.DispatchHandler, Events, Valve {
   #body(): Buffer | undefined {
     if (this.#more === undefined) return this.#first
     const body = Buffer.concat(this.#more, this.#size)
-    markDisposable(body)
+    if (body.length >= large) markDisposable(body)
     // What a decoder says may lie in memory that it uses again.
     if (this.#decoder === undefined) letGo(this.#more)
     return body
@@ -254,8 +254,11 @@ export class Leg implements Dispatcher.DispatchHandler, Events, Valve {
   }
 }
 
+/** Bytes. What is smaller may lie in memory that Node shares among many buffers. */
+const large = 32_768
+
 /** Reads that were copied. Not the memory of the last: the connection is still reading it. */
 function letGo(chunks: readonly Buffer[]): void {
   const reading = chunks.at(-1)!.buffer
-  for (const chunk of chunks) if (chunk.buffer !== reading) release(chunk)
+  for (const chunk of chunks) if (chunk.buffer.byteLength >= large && chunk.buffer !== reading) release(chunk)
 }
