@@ -38,11 +38,20 @@ t.test('sessions that are deleted while their link opens for a list are no failu
   b!.on('initialize', () => void held++)
   for (let i = 1; i <= 6; i++) {
     const client = await all.open()
-    const listing = client.request('tools/list').catch(() => {})
-    await until('its link opens', () => held >= i)
+    let over = false
+    const before = held
+    const listing = client
+      .request('tools/list')
+      .catch(() => {})
+      .finally(() => {
+        over = true
+      })
+    // Or the list is answered by what another session reads at the same time.
+    await until('its link opens', () => held > before || over)
     await client.delete()
     await listing
   }
+  t.ok(held >= 3, `${held} links were opening`)
   b!.on('initialize', turn => turn.answer(initializeResult))
   const stay = await all.open()
   const { json } = await stay.request('tools/list')
