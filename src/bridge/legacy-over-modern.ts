@@ -6,6 +6,7 @@ import type { Backend, Call, Exchange, Link, Server, Upstream } from '../backend
 import { failed, Queue } from '../backends/queue.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import { withMetas } from '../protocol/envelope.ts'
+import { listKinds } from '../protocol/list-kinds.ts'
 import { makeError, makeResult } from '../protocol/make.ts'
 import { type Message, stringParam } from '../protocol/message.ts'
 import { capabilitiesKey, clientKey, levelKey } from '../protocol/modern.ts'
@@ -15,7 +16,6 @@ import type { LinkState } from '../sessions/session.ts'
 import { subscriptionsAt } from '../sessions/subscribed.ts'
 import { facts } from '../telemetry/events.ts'
 import { BridgedExchange, type Questions } from './bridged-exchange.ts'
-import { kinds } from './listen-filter.ts'
 import type { Listening, Member } from './listening.ts'
 import { toLegacy, toModern } from './older-capabilities.ts'
 
@@ -200,7 +200,7 @@ export class LegacyOverModern implements Link, Questions, Member {
 
 /** Lists whose changes the server tells. */
 const listsOf = ({ capabilities }: Server): string[] =>
-  Object.keys(kinds).filter(
+  Object.keys(listKinds).filter(
     name => (capabilities[name] as { readonly listChanged?: unknown } | null | undefined)?.listChanged === true
   )
 

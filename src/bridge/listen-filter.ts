@@ -1,11 +1,6 @@
 /** What is listened to (2026-07-28 basic/patterns/subscriptions, "Notification Filter"). */
 
-/** Lists by their capability: the member of the filter, and what is said when they change. */
-export const kinds: Readonly<Record<string, { readonly key: string; readonly method: string }>> = {
-  tools: { key: 'toolsListChanged', method: 'notifications/tools/list_changed' },
-  prompts: { key: 'promptsListChanged', method: 'notifications/prompts/list_changed' },
-  resources: { key: 'resourcesListChanged', method: 'notifications/resources/list_changed' }
-}
+import { listKinds } from '../protocol/list-kinds.ts'
 
 export interface Filter {
   readonly lists: ReadonlySet<string>
@@ -26,7 +21,7 @@ export function filterOf(wishes: Iterable<Pick<Filter, 'lists' | 'uris'>>): Filt
     lists,
     uris,
     params: () => ({
-      ...Object.fromEntries([...lists].map(list => [kinds[list]!.key, true])),
+      ...Object.fromEntries([...lists].map(list => [listKinds[list]!.key, true])),
       ...(uris.size > 0 && { resourceSubscriptions: [...uris] })
     })
   }

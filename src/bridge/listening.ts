@@ -7,12 +7,13 @@ import type { Exchange, Upstream } from '../backends/backend.ts'
 import { Backoff } from '../backends/backoff.ts'
 import { GatewayError } from '../errors.ts'
 import { without } from '../protocol/edit.ts'
+import { listKinds } from '../protocol/list-kinds.ts'
 import { makeNotification, makeRequest } from '../protocol/make.ts'
 import { type Message, stringParam, textOf, textParam } from '../protocol/message.ts'
 import { subscriptionKey } from '../protocol/modern.ts'
 import { bytes } from '../protocol/write.ts'
 import { facts } from '../telemetry/events.ts'
-import { type Filter, filterOf, holds, isEmpty, kinds } from './listen-filter.ts'
+import { type Filter, filterOf, holds, isEmpty } from './listen-filter.ts'
 
 /** Who wants to hear. */
 export interface Member {
@@ -162,13 +163,13 @@ export class Listening {
 
   #missed({ honoured }: Stream): void {
     if (this.#stream === undefined) return
-    for (const list of honoured?.lists ?? []) this.#tell(makeNotification(kinds[list]!.method))
+    for (const list of honoured?.lists ?? []) this.#tell(makeNotification(listKinds[list]!.method))
   }
 
   #tell(message: Message): void {
     const bare = untagged(message)
     const uri = bare.method === 'notifications/resources/updated' ? (stringParam(bare, 'uri') ?? '') : undefined
-    const list = Object.keys(kinds).find(name => kinds[name]!.method === bare.method)
+    const list = Object.keys(listKinds).find(name => listKinds[name]!.method === bare.method)
     if (uri === undefined && list === undefined) {
       facts.drop.publish({ reason: 'unknown_subscription', backend: this.#backend })
       return
@@ -221,7 +222,7 @@ function read(text: string | undefined): Pick<Member, 'lists' | 'uris'> {
   const said = (text === undefined ? {} : (JSON.parse(text) ?? {})) as Record<string, unknown>
   const uris = said.resourceSubscriptions
   return {
-    lists: new Set(Object.keys(kinds).filter(name => said[kinds[name]!.key] === true)),
+    lists: new Set(Object.keys(listKinds).filter(name => said[listKinds[name]!.key] === true)),
     uris: new Set(Array.isArray(uris) ? uris.filter(uri => typeof uri === 'string') : [])
   }
 }

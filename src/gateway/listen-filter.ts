@@ -1,5 +1,6 @@
 /** Which changes a client wants to hear of (2026-07-28 basic/patterns/subscriptions, "Notification Filter"). */
 import { GatewayError } from '../errors.ts'
+import { listKinds } from '../protocol/list-kinds.ts'
 import { type Message, stringParam, textOf } from '../protocol/message.ts'
 
 export interface Filter {
@@ -11,8 +12,6 @@ export interface Filter {
 /** Resources of one subscription. */
 export const maxUris = 1_000
 
-const members = { toolsListChanged: 'tools', promptsListChanged: 'prompts', resourcesListChanged: 'resources' } as const
-
 /** What nobody knows is left out. Throws GatewayError `meta` (400, -32602) for a filter that is missing or malformed. */
 export function filterOf({ id, source, scanned: { params } }: Message): Filter {
   const malformed = (what: string): GatewayError => new GatewayError('meta', `params.notifications${what}`, { id })
@@ -20,9 +19,9 @@ export function filterOf({ id, source, scanned: { params } }: Message): Filter {
   const filter: unknown = text === undefined ? undefined : JSON.parse(text)
   if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) throw malformed(' must be an object')
   const given = filter as Readonly<Record<string, unknown>>
-  const lists = Object.entries(members).flatMap(([member, list]) => {
-    const wanted = given[member] ?? false
-    if (typeof wanted !== 'boolean') throw malformed(`.${member} must be a boolean`)
+  const lists = Object.entries(listKinds).flatMap(([list, { key }]) => {
+    const wanted = given[key] ?? false
+    if (typeof wanted !== 'boolean') throw malformed(`.${key} must be a boolean`)
     return wanted ? [list] : []
   })
   const { resourceSubscriptions: uris = [] } = given
@@ -37,9 +36,9 @@ const isStrings = (value: unknown): value is readonly string[] =>
 
 /** As an acknowledgement says it. */
 export function told({ lists, uris }: Filter): Record<string, unknown> {
-  const kinds = Object.entries(members).filter(([, list]) => lists.includes(list))
+  const kinds = Object.entries(listKinds).filter(([list]) => lists.includes(list))
   return {
-    ...Object.fromEntries(kinds.map(([member]) => [member, true])),
+    ...Object.fromEntries(kinds.map(([, { key }]) => [key, true])),
     ...(uris.length > 0 && { resourceSubscriptions: uris })
   }
 }
@@ -53,5 +52,5 @@ export function wants({ lists, uris }: Filter, message: Message): boolean {
     const uri = stringParam(message, 'uri')
     return uri !== undefined && uris.some(subscribed => uri.startsWith(subscribed))
   }
-  return lists.some(list => message.method === `notifications/${list}/list_changed`)
+  return lists.some(list => message.method === listKinds[list]?.method)
 }
