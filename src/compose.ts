@@ -75,7 +75,6 @@ import { MemorySessionStore } from './sessions/memory.ts'
 import type { SessionStore } from './sessions/session.ts'
 import { MemoryStreamLog } from './streams/memory.ts'
 import type { StreamLog } from './streams/stream-log.ts'
-import { facts } from './telemetry/events.ts'
 import { createLogger } from './telemetry/logger.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 
@@ -294,17 +293,14 @@ async function wire(
       behind
     }))
   )
-  const configOf = ({ name }: Backend): BackendConfig | undefined =>
+  const configOf = ({ name }: Pick<Backend, 'name'>): BackendConfig | undefined =>
     generations.current.config.backends.find(backend => backend.name === name)
   const seats: Seats = new Seats(
     settings.follow(
       {
         sessions,
         self,
-        release: (live: Live) =>
-          links.release(live).catch((error: unknown) => {
-            facts.notice.publish({ level: 'warn', text: 'an upstream session was not closed', error })
-          }),
+        release: (live: Live) => links.letGo(live),
         pool: (backend: Backend) => configOf(backend)?.pool,
         swept: (before: number) => desks.sweep(before)
       },
@@ -471,7 +467,7 @@ async function wire(
               config: outcomes.status,
               backends: states().map(({ rejected: _, ...backend }) => ({
                 ...backend,
-                kind: generations.current.config.backends.find(({ name }) => name === backend.name)?.kind
+                kind: configOf(backend)?.kind
               }))
             }),
             metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),

@@ -200,9 +200,7 @@ export class Dispatch {
   #finished<T>(live: Live, answer: T): T {
     if (live.ephemeral) {
       live.closed = true
-      this.#context.links.release(live).catch((error: unknown) => {
-        facts.notice.publish({ level: 'warn', text: 'an upstream session was not closed', error })
-      })
+      void this.#context.links.letGo(live)
     }
     return answer
   }

@@ -2,6 +2,7 @@
 import type { Backend, Link } from '../backends/backend.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { subscriptionsAt } from '../sessions/subscribed.ts'
+import { facts } from '../telemetry/events.ts'
 import { type LinksOptions, Slot, sessionOver } from './slot.ts'
 
 export type { LinksOptions } from './slot.ts'
@@ -109,6 +110,13 @@ export class Links {
     const slots = [...this.#of(live)]
     this.#slots.delete(live)
     await this.#released(Promise.all(slots.map(slot => this.#leave(live, slot))))
+  }
+
+  /** The same for whoever has nothing to do with how that ends: never rejects, the operator is told. */
+  async letGo(live: Live): Promise<void> {
+    await this.release(live).catch((error: unknown) => {
+      facts.notice.publish({ level: 'warn', text: 'an upstream session was not closed', error })
+    })
   }
 
   /** Resolves once every link is closed, those of sessions that ended before too. */

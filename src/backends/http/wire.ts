@@ -120,5 +120,9 @@ export class Wire {
   }
 }
 
+/**
+ * With less room than one read fills, reads are handed on one by one and not joined by a copy before they are parsed. The type
+ * leaves out that undici hands other options to the socket.
+ */
 const connector = (timeout: number): buildConnector.connector =>
   buildConnector({ timeout, allowH2: false, highWaterMark: 16_384 } as buildConnector.BuildOptions)

@@ -12,7 +12,6 @@ import { firstModern, isModern, isVersion } from '../../protocol/version.ts'
 import { bytes } from '../../protocol/write.ts'
 import { type Live, Sessions, sessionHash } from '../../sessions/lifecycle.ts'
 import type { Client, SessionId, SessionRecord } from '../../sessions/session.ts'
-import { facts } from '../../telemetry/events.ts'
 import type { Context } from '../context.ts'
 import type { Incoming } from '../request.ts'
 import { newest, type Route } from '../route.ts'
@@ -44,9 +43,7 @@ export async function initialize(request: Message, incoming: Incoming, context: 
     } finally {
       // Not waited for: the client has nothing to do with the end of this upstream session.
       live.closed = true
-      context.links.release(live).catch((error: unknown) => {
-        facts.notice.publish({ level: 'warn', text: 'an upstream session was not closed', error })
-      })
+      void context.links.letGo(live)
     }
   }
   const live = await sessions.create(record).catch(error => {
