@@ -23,6 +23,16 @@ const scriptFor =
     end: random.pick(['answer', 'answer', 'answer', 'answer', 'answer', 'refuse', 'never'])
   })
 
+/** `forgets`: it crashes, and its memory is gone too. */
+async function broken(world: World, forgets: boolean): Promise<string> {
+  const name = world.random.pick(backendNames)
+  world.disturb(name)
+  world.listsMoved = true
+  world.party.break(name, forgets)
+  await sleep(10)
+  return name
+}
+
 export const commands: readonly Command[] = [
   {
     name: 'open a session',
@@ -190,26 +200,12 @@ export const commands: readonly Command[] = [
   {
     name: 'a backend crashes and is there again',
     weight: 0.8,
-    async run(world) {
-      const name = world.random.pick(backendNames)
-      world.disturb(name)
-      world.listsMoved = true
-      world.party.break(name, true)
-      await sleep(10)
-      return name
-    }
+    run: world => broken(world, true)
   },
   {
     name: 'the connections to a backend break',
     weight: 0.8,
-    async run(world) {
-      const name = world.random.pick(backendNames)
-      world.disturb(name)
-      world.listsMoved = true
-      world.party.break(name, false)
-      await sleep(10)
-      return name
-    }
+    run: world => broken(world, false)
   },
   {
     name: 'a backend crashes and stays away',
