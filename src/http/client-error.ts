@@ -33,13 +33,6 @@ export function onClientError(error: Error & { code?: string }, socket: Socket):
   socket.destroySoon()
 }
 
-/** `Expect` with anything but `100-continue` (RFC 9110, section 10.1.1). */
-export function onExpectation(_request: IncomingMessage, response: ServerResponse): void {
-  const body = bodyOf('the expectation cannot be met')
-  response.writeHead(417, { 'content-type': 'application/json', 'content-length': body.length, connection: 'close' })
-  response.end(body)
-}
-
 /** What Node keeps of the request that is being read, and of the response whose turn it is. */
 interface Current {
   readonly _httpMessage?: ServerResponse | null

@@ -5,8 +5,9 @@ import type { Authenticator } from '../auth/principal.ts'
 import type { Routes } from '../gateway/route.ts'
 import { Bodies } from './bodies.ts'
 import { admission, arrival, elsewhere } from './checks.ts'
-import { onClientError, onExpectation } from './client-error.ts'
+import { onClientError } from './client-error.ts'
 import { registerCors } from './cors.ts'
+import { answerExpectations } from './expect.ts'
 import { allowHalfClose } from './half-close.ts'
 import { maxHeaders } from './headers.ts'
 import { answerTo, type Gateway } from './incoming.ts'
@@ -132,7 +133,7 @@ function fastifyFor(options: ServerOptions): FastifyInstance {
   })
   app.server.maxConnections = options.maxConnections
   app.server.maxHeadersCount = maxHeaders
-  app.server.on('checkExpectation', onExpectation)
+  answerExpectations(app.server)
   allowHalfClose(app.server)
   // A body of DELETE means nothing: it is neither read nor judged.
   app.addHttpMethod('DELETE', { overrideExisting: true })
