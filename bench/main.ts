@@ -5,6 +5,7 @@ import path from 'node:path'
 import { gatewayIsBuilt } from './gateway.ts'
 import { type Options, type Path, readOptions, usage } from './options.ts'
 import { measureCalls } from './paths/calls.ts'
+import { measureEras } from './paths/eras.ts'
 import { measureLarge } from './paths/large.ts'
 import { measureLists } from './paths/lists.ts'
 import { measureMerge } from './paths/merge.ts'
@@ -17,6 +18,7 @@ import { format, holds, machine, type Section } from './report.ts'
 
 const measures: Record<Path, (options: Options, folder: string) => Promise<Section>> = {
   calls: measureCalls,
+  eras: measureEras,
   module: measureModule,
   large: measureLarge,
   several: measureSeveral,

@@ -1,6 +1,17 @@
 import { parseArgs } from 'node:util'
 
-export const paths = ['calls', 'module', 'large', 'several', 'lists', 'merge', 'streams', 'sessions', 'peers'] as const
+export const paths = [
+  'calls',
+  'eras',
+  'module',
+  'large',
+  'several',
+  'lists',
+  'merge',
+  'streams',
+  'sessions',
+  'peers'
+] as const
 export type Path = (typeof paths)[number]
 
 export interface Options {

@@ -5,7 +5,7 @@ import { Pool } from 'undici'
 
 const [port, origin] = process.argv.slice(2)
 const upstream = new Pool(origin, { connections: 64, pipelining: 1 })
-const towardsBackend = ['content-type', 'accept', 'mcp-session-id', 'mcp-protocol-version']
+const towardsBackend = ['content-type', 'accept', 'mcp-session-id', 'mcp-protocol-version', 'mcp-method', 'mcp-name']
 const towardsClient = ['content-type', 'mcp-session-id']
 
 const only = (names, headers) => {

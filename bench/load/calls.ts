@@ -1,9 +1,9 @@
 // A process that sends small requests over 32 connections for a while and prints what it saw as JSON.
-// Usage: calls.ts URL SECONDS PID [REQUEST], the CPU time of that process over the measured time is in the output; REQUEST is
-// method and params as they stand in the message, a tools/call of `echo` unless told otherwise
+// Usage: calls.ts URL SECONDS PID ERA [REQUEST], the CPU time of that process over the measured time is in the output; ERA is
+// that of the client; REQUEST is method and params as they stand in the message, a tools/call of `echo` unless told otherwise
 import { cpuOf } from '../program.ts'
 import { Connection, type Reply } from './connection.ts'
-import { openSession, post } from './mcp.ts'
+import { type Era, modernLines, openSession, post, smallCall } from './mcp.ts'
 
 export interface CallsReport {
   readonly perSecond: number
@@ -17,19 +17,26 @@ export interface CallsReport {
 }
 
 const connections = 32
-/** Before each measured time, ms: the first requests of a round are unlike the last of the round before, and code is compiled anew. */
-const warmUp = 3000
-
-const echo = '"method":"tools/call","params":{"name":"echo","arguments":{"message":"hello"}}'
-const [address = '', seconds = '3', pid = '0', request = echo] = process.argv.slice(2)
+const [address = '', seconds = '3', pid = '0', era = 'legacy', request = smallCall(era as Era)] = process.argv.slice(2)
+/**
+ * Before each measured time, ms: the first requests of a round are unlike the last of the round before, and code is compiled
+ * anew. What is that short is not measured, only tried.
+ */
+const warmUp = Number(seconds) < 1 ? 300 : 3000
 const url = new URL(address)
-const first = new Connection(url)
-const session = await openSession(first, url)
-first.close()
+
+const openLegacy = async (): Promise<string> => {
+  const first = new Connection(url)
+  const session = await openSession(first, url)
+  first.close()
+  return session
+}
+
+const lines = era === 'modern' ? modernLines : await openLegacy()
 
 // Every id has seven digits, so that one head serves all requests.
 const bodyOf = (id: number): string => `{"jsonrpc":"2.0","id":${id},${request}}`
-const example = post(url, session, bodyOf(1_000_000))
+const example = post(url, lines, bodyOf(1_000_000))
 const head = example.slice(0, example.indexOf('\r\n\r\n') + 4)
 
 let next = 1_000_000

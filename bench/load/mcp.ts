@@ -1,6 +1,10 @@
 import { Connection } from './connection.ts'
 
+/** What tells the two kinds of client apart: one shakes hands, the other says who it is with every request. */
+export type Era = 'legacy' | 'modern'
+
 const version = '2025-11-25'
+const modernVersion = '2026-07-28'
 
 /** The bytes of a POST, as a latin1 string. */
 export const post = (url: URL, session: string, body: string): string =>
@@ -18,6 +22,18 @@ const initialize = JSON.stringify({
   params: { protocolVersion: version, capabilities: {}, clientInfo: { name: 'bench', version: '1' } }
 })
 const initialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+
+const envelope =
+  `"_meta":{"io.modelcontextprotocol/protocolVersion":"${modernVersion}",` +
+  '"io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}'
+
+/** A small call: method and params, as they stand in the message. */
+export const smallCall = (era: Era): string =>
+  '"method":"tools/call","params":{"name":"echo","arguments":{"message":"hello"}' +
+  `${era === 'modern' ? `,${envelope}` : ''}}`
+
+/** The header lines of the small call of a client that knows no sessions. */
+export const modernLines = `MCP-Protocol-Version: ${modernVersion}\r\nMcp-Method: tools/call\r\nMcp-Name: echo\r\n`
 
 /** Opens a session over that connection; resolves with the header lines of the requests that follow. */
 export const openSession = async (connection: Connection, url: URL): Promise<string> => {

@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { startGateway } from '../gateway.ts'
 import type { CallsReport } from '../load/calls.ts'
+import type { Era } from '../load/mcp.ts'
 import { runLoad } from '../load/run.ts'
 import { median, medianRatio } from '../median.ts'
 import type { Options } from '../options.ts'
@@ -16,14 +17,22 @@ export interface Contender {
   readonly program: Program
   /** Method and params of what is sent; see load/calls.ts. */
   readonly request: string | undefined
+  /** Of the client that calls. */
+  readonly era: Era
   readonly reports: CallsReport[]
 }
 
-export const contender = (name: string, url: string, program: Program, request?: string): Contender => ({
+export const contender = (
+  name: string,
+  url: string,
+  program: Program,
+  { request, era = 'legacy' }: { request?: string; era?: Era } = {}
+): Contender => ({
   name,
   url,
   program,
   request,
+  era,
   reports: []
 })
 
@@ -32,8 +41,8 @@ export const contender = (name: string, url: string, program: Program, request?:
  * count: code is compiled while it runs, and that is done only after some ten thousand calls.
  */
 export const takeTurns = async (contenders: readonly Contender[], options: Options): Promise<void> => {
-  const load = ({ url, program, request }: Contender, seconds: number): Promise<CallsReport> =>
-    runLoad('calls', url, seconds, program.pid, ...(request === undefined ? [] : [request]))
+  const load = ({ url, program, request, era }: Contender, seconds: number): Promise<CallsReport> =>
+    runLoad('calls', url, seconds, program.pid, era, ...(request === undefined ? [] : [request]))
   for (const contender of contenders) await load(contender, options.seconds * 2)
   for (let round = 0; round < options.rounds; round++) {
     for (let turn = 0; turn < contenders.length; turn++) {
@@ -57,18 +66,22 @@ export const rowOf = (contender: Contender): Row => ({
   }
 })
 
-export const startBackend = async (bytes = 2): Promise<Contender> => {
+export const startBackend = async ({ bytes = 2, era = 'legacy' as Era } = {}): Promise<Contender> => {
   const port = await freePort()
-  const program = await Program.start({ args: [path.join(bench, 'upstream/http.ts'), `${port}`, `${bytes}`], port })
-  return contender('the backend itself', `http://127.0.0.1:${port}/mcp`, program)
+  const args = [path.join(bench, 'upstream/http.ts'), `${port}`, `${bytes}`, era]
+  return contender('the backend itself', `http://127.0.0.1:${port}/mcp`, await Program.start({ args, port }), { era })
 }
 
 export const startFloor = async (backend: Contender): Promise<Contender> => {
   const port = await freePort()
   const { origin } = new URL(backend.url)
   const program = await Program.start({ args: [path.join(bench, 'floor/proxy.mjs'), `${port}`, origin], port })
-  return contender('bare Node proxy', `http://127.0.0.1:${port}/mcp`, program)
+  return contender('bare Node proxy', `http://127.0.0.1:${port}/mcp`, program, { era: backend.era })
 }
+
+/** The median over the rounds of the ratio within a round. */
+export const ratio = (name: keyof CallsReport, over: Contender, under: Contender): number =>
+  medianRatio(figure(over, name), figure(under, name))
 
 /** Small calls: the bare proxy, the gateway without and with its line per request. */
 export const measureCalls = async (options: Options, folder: string): Promise<Section> => {
@@ -87,15 +100,13 @@ export const measureCalls = async (options: Options, folder: string): Promise<Se
       const { scavenge } = await program.memory()
       rows[index] = { name: rows[index]!.name, figures: { ...rows[index]!.figures, 'scavenge ms': scavenge } }
     }
-    const ratio = (name: 'cpu' | 'perSecond', of: Contender): number =>
-      medianRatio(figure(of, name), figure(floor, name))
     return {
       title: `Small tools/call, http backend, JSON, 32 connections, ${options.rounds} rounds of ${options.seconds} s`,
       rows,
       bars: [
-        { name: 'CPU per call', value: ratio('cpu', gateway), atMost: 1.3 },
-        { name: 'CPU per call, request log', value: ratio('cpu', gatewayLogging), atMost: 1.4 },
-        { name: 'rate', value: ratio('perSecond', gateway), atLeast: 0.75 }
+        { name: 'CPU per call', value: ratio('cpu', gateway, floor), atMost: 1.3 },
+        { name: 'CPU per call, request log', value: ratio('cpu', gatewayLogging, floor), atMost: 1.4 },
+        { name: 'rate', value: ratio('perSecond', gateway, floor), atLeast: 0.75 }
       ]
     }
   } finally {

@@ -1,10 +1,9 @@
 import path from 'node:path'
 import { startGateway } from '../gateway.ts'
-import { medianRatio } from '../median.ts'
 import type { Options } from '../options.ts'
 import { freePort, Program } from '../program.ts'
 import type { Section } from '../report.ts'
-import { contender, figure, rowOf, takeTurns } from './calls.ts'
+import { contender, ratio, rowOf, takeTurns } from './calls.ts'
 
 const upstream = path.join(import.meta.dirname, '../upstream/lists.ts')
 
@@ -41,7 +40,7 @@ export const measureSeveral = async (options: Options, folder: string): Promise<
   const backends = await startBackends(20)
   const start = async (name: string, of: Record<string, Record<string, unknown>>, tool: string, route = {}) => {
     const { url, program } = await startGateway({ folder, backends: of, route })
-    return contender(name, url, program, call(tool))
+    return contender(name, url, program, { request: call(tool) })
   }
   const all = backends.config
   const alone = await start('one backend', { one: all.one! }, 'one-0')
@@ -54,16 +53,8 @@ export const measureSeveral = async (options: Options, folder: string): Promise<
       title: `Small tools/call, one backend or five on the route, ${options.rounds} rounds of ${options.seconds} s`,
       rows: contenders.map(rowOf),
       bars: [
-        {
-          name: 'CPU per call, five backends',
-          value: medianRatio(figure(beside, 'cpu'), figure(alone, 'cpu')),
-          atMost: 1.25
-        },
-        {
-          name: 'CPU per call, five backends, prefixed names',
-          value: medianRatio(figure(prefixed, 'cpu'), figure(alone, 'cpu')),
-          atMost: 1.25
-        }
+        { name: 'CPU per call, five backends', value: ratio('cpu', beside, alone), atMost: 1.25 },
+        { name: 'CPU per call, five backends, prefixed names', value: ratio('cpu', prefixed, alone), atMost: 1.25 }
       ]
     }
   } finally {

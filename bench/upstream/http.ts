@@ -1,18 +1,19 @@
 // The least an MCP server over Streamable HTTP can do: JSON answers, a session id, no streams.
-// Usage: http.ts PORT [BYTES], the size of the text in a call's result
+// Usage: http.ts PORT [BYTES] [ERA], the size of the text in a call's result; modern: of 2026-07-28, without sessions
 import { randomUUID } from 'node:crypto'
 import http from 'node:http'
-import { resultOf } from './results.ts'
+import { modernResultOf, resultOf } from './results.ts'
 
-const [port, bytes = '2'] = process.argv.slice(2)
+const [port, bytes = '2', era = 'legacy'] = process.argv.slice(2)
 const text = 'x'.repeat(Number(bytes))
-const callResult = JSON.stringify(resultOf('tools/call', undefined, text))
+const results = era === 'modern' ? modernResultOf : resultOf
+const callResult = JSON.stringify(results('tools/call', undefined, text))
 
 const answer = (message: { id?: unknown; method: string; params?: { protocolVersion?: unknown } }): Buffer => {
   const result =
     message.method === 'tools/call'
       ? callResult
-      : JSON.stringify(resultOf(message.method, message.params?.protocolVersion, text))
+      : JSON.stringify(results(message.method, message.params?.protocolVersion, text))
   return Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(message.id)},"result":${result}}`)
 }
 
