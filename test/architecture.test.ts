@@ -61,7 +61,7 @@ const program = 6
 /** The first that fits says it. */
 const layers: readonly (readonly [RegExp, number])[] = [
   [/^cli\//, program],
-  [/^(compose|index|testing)\.ts$|^testing\//, wiring],
+  [/^(compose|index|testing)\.ts$|^(compose|testing)\//, wiring],
   [/^(http|generations)\//, edges],
   [/^(gateway|bridge)\//, gateway],
   [/^telemetry\/events\.ts$/, vocabulary],
@@ -163,7 +163,7 @@ const seams: Readonly<Record<string, RegExp>> = {
 const redis = /^(@redis\/|redis$|ioredis$|iovalkey$)/
 
 const seamOf = (name: string): RegExp | undefined =>
-  name.startsWith('@fastify/') ? seams.fastify : redis.test(name) ? /(^|\/)redis\.ts$|^compose\.ts$/ : seams[name]
+  name.startsWith('@fastify/') ? seams.fastify : redis.test(name) ? /(^|\/)redis\.ts$|^compose(\.ts$|\/)/ : seams[name]
 
 t.test(
   'Fastify is known in http/ alone, undici in two backend kinds, Redis in redis.ts, pino in the logger',
@@ -197,7 +197,6 @@ const long: Readonly<Record<string, string>> = {
   'bridge/bridged-exchange.ts': 'the rounds of one request: what is open, answered and sent again changes together',
   'bridge/interaction.ts': 'the states of one call that asks, running or parked; divided, none could be seen whole',
   'backends/http/leg.ts': 'the callbacks of one undici handler share the state of one response',
-  'compose.ts': 'the wiring of the whole gateway: flat, nothing decided, every name of an implementation in one place',
   'config/config.ts': 'the schema of the file, read from top to bottom like the file',
   'exchanges/running.ts': 'the states of one call; its end has one place',
   'gateway/dispatch.ts': 'the order of checks, as one list',

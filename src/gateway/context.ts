@@ -1,4 +1,4 @@
-/** What dispatch and the methods work with; wired once in `compose.ts`. */
+/** What dispatch and the methods work with; wired once in `compose/context.ts`. */
 import type { Backend } from '../backends/backend.ts'
 import type { Parked } from '../bridge/parked.ts'
 import type { Asked } from '../exchanges/asked.ts'

@@ -1,0 +1,51 @@
+/** Towards clients: the streams on which sessions, calls and subscriptions hear. */
+import { Channels } from '../gateway/channel.ts'
+import type { Context } from '../gateway/context.ts'
+import { listening } from '../gateway/listening.ts'
+import { Listens } from '../gateway/listens.ts'
+import { Posts } from '../gateway/posts.ts'
+import type { Live } from '../sessions/lifecycle.ts'
+import type { Asking } from './asking.ts'
+import type { Instance } from './instance.ts'
+import type { UpstreamSide } from './upstream.ts'
+
+export type DownstreamSide = Pick<Context, 'channels' | 'posts' | 'listens'>
+
+export function wireDownstream(
+  { settings, generations, log }: Instance,
+  { asked }: Asking,
+  { links, unions }: UpstreamSide
+): DownstreamSide {
+  const channels = new Channels(
+    settings.follow(
+      {
+        log,
+        asked,
+        changes: (live: Live) => unions.changes(live),
+        listening: (live: Live, on: boolean) => {
+          listening(live, on, links, generations.find(live.record.route))
+          if (on) unions.listen(live)
+        }
+      },
+      ({ streams: { retry } }) => ({ retryMs: retry })
+    )
+  )
+  const posts = new Posts(
+    log,
+    asked,
+    settings.follow({}, ({ streams: { retry, closeAfter, behind } }) => ({
+      retryMs: retry,
+      closeAfterMs: closeAfter,
+      behind
+    }))
+  )
+  const listens = new Listens(
+    settings.follow(
+      { find: generations.find, listen: (live: Live) => unions.listen(live) },
+      ({ sessions: { max, perAddress } }) => ({
+        caps: { total: max, perGroup: perAddress }
+      })
+    )
+  )
+  return { channels, posts, listens }
+}

@@ -1,0 +1,48 @@
+/** The end of everything, in its order. */
+import type { Context } from '../gateway/context.ts'
+import { drain } from '../generations/shutdown.ts'
+import type { HttpServer } from '../http/server.ts'
+import type { Instance } from './instance.ts'
+import type { Operators } from './operators.ts'
+import type { UpstreamSide } from './upstream.ts'
+
+export interface Everything {
+  readonly instance: Instance
+  readonly upstream: UpstreamSide
+  readonly context: Context
+  readonly server: HttpServer
+  readonly operators: Operators
+}
+
+/** `delayMs` before no new work is taken, `deadlineMs` for the work that there is. */
+export async function end(all: Everything, times: { readonly delayMs: number; readonly deadlineMs: number }) {
+  const { instance, server } = all
+  const { inFlight, channels, listens, seats, desks, parked, asked } = all.context
+  const { generations, sessions, pressure, logger } = instance
+  const { links, unions, probes, retiring, health } = all.upstream
+  const { metrics, admin } = all.operators
+  instance.state = 'leaving'
+  generations.close()
+  await drain({ inFlight, channels, listens, server }, times, () => {
+    instance.state = 'draining'
+  })
+  await server.close()
+  pressure.close()
+  sessions.stop()
+  parked.close()
+  desks.close()
+  seats.close()
+  await Promise.allSettled([...sessions.locals()].map(live => sessions.close(live, 'shutdown')))
+  unions.close()
+  asked.close()
+  await probes.close()
+  await links.close()
+  await Promise.all([...generations.current.backends.values()].map(backend => backend.close()))
+  await retiring.close()
+  await instance.closeStores()
+  health.close()
+  metrics.close()
+  await admin?.close()
+  logger.info('stopped')
+  await logger.close()
+}

@@ -1,0 +1,52 @@
+/** What operators see: metrics, and the listener that tells them with the health of all. */
+import { backendStates } from '../gateway/backend-states.ts'
+import { version } from '../gateway/self.ts'
+import { type Admin, type AdminTarget, createAdmin } from '../http/admin.ts'
+import type { HttpServer } from '../http/server.ts'
+import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
+import type { Instance } from './instance.ts'
+import type { UpstreamSide } from './upstream.ts'
+
+export interface Operators {
+  readonly metrics: Metrics
+  /** Undefined: the config has none. */
+  readonly admin: Admin | undefined
+}
+
+export async function wireOperators(
+  instance: Instance,
+  { health }: UpstreamSide,
+  server: Pick<HttpServer, 'streams'>,
+  broadcast: AdminTarget['broadcast']
+): Promise<Operators> {
+  const { config, generations, outcomes, log, sessions, inFlight, gates, lists, pressure, configOf } = instance
+  const states = () => backendStates(generations.current.backends.values(), { health, gates, inFlight, lists })
+  const metrics = createMetrics({
+    version,
+    sessions: () => sessions.count(),
+    streams: () => log.stats().streams,
+    bufferedBytes: () => log.stats().bytes,
+    events: () => log.stats().entries,
+    eventsDropped: () => log.stats().dropped,
+    draining: () => instance.state === 'leaving' || instance.state === 'draining',
+    pressure: () => pressure.level,
+    reloads: () => outcomes,
+    backends: () => states().map(backend => ({ ...backend, up: backend.state !== 'down' }))
+  })
+  if (config.admin === undefined) return { metrics, admin: undefined }
+  const target: AdminTarget = {
+    ready: () => instance.state === 'ready',
+    status: async () => ({
+      state: instance.state,
+      pressure: pressure.level,
+      version,
+      sessions: await sessions.count(),
+      streams: server.streams,
+      config: outcomes.status,
+      backends: states().map(({ rejected: _, ...backend }) => ({ ...backend, kind: configOf(backend)?.kind }))
+    }),
+    metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
+    broadcast
+  }
+  return { metrics, admin: await createAdmin(target, { allowedHosts: config.server.allowedHosts }) }
+}
