@@ -30,7 +30,9 @@ export class Later implements MessageSource {
   }
 
   async #make(id: string, make: () => Promise<MessageSource>): Promise<void> {
-    const source = await make().catch((error: unknown) => single(errorMessage(toGatewayError(error), id)))
+    const source: MessageSource = await make().catch((error: unknown) =>
+      single(errorMessage(toGatewayError(error), id))
+    )
     this.#made = source
     if (this.#cancelled && source.cancel !== undefined) {
       source.cancel()

@@ -1,7 +1,7 @@
 /** From the first message to the shape of the answer: JSON when it is quick, an event stream otherwise (decisions: "Response mode"). */
 import { isError, type Message } from '../protocol/message.ts'
 import { type Countdown, Waiting } from './countdown.ts'
-import type { MessageSource } from './source.ts'
+import { type MessageSource, Single } from './source.ts'
 
 /**
  * `auto`: JSON unless something else than responses comes, or time runs out. `json`: always that. `sse`: an event stream, but
@@ -17,6 +17,8 @@ export type Begun =
 
 /** `sseAfter`: how long the response may take to be JSON. */
 export function begin(source: MessageSource, mode: ResponseMode, sseAfter: Countdown): Promise<Begun> {
+  const ready = source instanceof Single && (mode === 'auto' || mode === 'json') ? source.ready : undefined
+  if (ready?.kind === 'response') return Promise.resolve({ kind: 'whole', responses: [ready] })
   if (mode === 'json') return responsesOf(source).then(responses => ({ kind: 'whole', responses }))
   return new Promise(resolve => new Beginning(source, mode, sseAfter, resolve).read())
 }

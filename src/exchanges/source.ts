@@ -14,14 +14,24 @@ export interface MessageSource {
 }
 
 /** One message of the gateway's own. The promise must not reject. */
-export function single(message: Message | undefined | Promise<Message | undefined>): MessageSource {
-  let left = message
-  return {
-    async next() {
-      const taken = left
-      left = undefined
-      return taken
-    }
+export const single = (message: Message | undefined | Promise<Message | undefined>): Single => new Single(message)
+
+export class Single implements MessageSource {
+  #left: Message | undefined | Promise<Message | undefined>
+
+  constructor(message: Message | undefined | Promise<Message | undefined>) {
+    this.#left = message
+  }
+
+  /** The message, when it is there already and was not taken. */
+  get ready(): Message | undefined {
+    return this.#left instanceof Promise ? undefined : this.#left
+  }
+
+  async next(): Promise<Message | undefined> {
+    const taken = this.#left
+    this.#left = undefined
+    return taken
   }
 }
 

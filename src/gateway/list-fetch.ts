@@ -16,7 +16,7 @@ export interface List {
   /** In the upstream's order; of several with one name the first. */
   readonly items: readonly Item[]
   readonly byId: ReadonlyMap<string, Item>
-  /** Of the bytes of all items. */
+  /** Of its text, however it came in pages. */
   readonly hash: string
 }
 
@@ -59,11 +59,9 @@ export async function fetchList(
     size += page.size
     hints.push(page.hint)
     if (size > maxBytes) refuse(`has more than ${maxBytes} bytes`)
-    for (const item of page.items) {
-      if (byId.has(item.id)) continue
-      byId.set(item.id, item)
-      digest.update(item.bytes.subarray(item.start, item.end))
-    }
+    if (byId.size > 0 && page.text.length > 0) digest.update(',')
+    digest.update(page.text)
+    for (const item of page.items) if (!byId.has(item.id)) byId.set(item.id, item)
     if (byId.size > maxItems) refuse(`has more than ${maxItems} items`)
     cursor = page.nextCursor
     if (cursor === undefined) break

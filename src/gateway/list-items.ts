@@ -1,8 +1,9 @@
 /** One page of a list, as offsets into bytes: items stay what the upstream wrote. */
 import { GatewayError } from '../errors.ts'
-import { colon, space, string, value } from '../protocol/grammar.ts'
+import { colon, space, string } from '../protocol/grammar.ts'
 import type { Message } from '../protocol/message.ts'
 import { decodeString } from '../protocol/names.ts'
+import { skip } from '../protocol/skip.ts'
 import { ownCopy } from '../protocol/write.ts'
 import { type Hint, hintOf } from './hints.ts'
 
@@ -48,6 +49,8 @@ export interface Item {
 export interface Page {
   /** Without entries that are no objects, or have no name. */
   readonly items: readonly Item[]
+  /** The text of all of them, as it stands between the brackets. */
+  readonly text: Buffer
   readonly size: number
   readonly nextCursor: string | undefined
   readonly hint: Hint
@@ -59,6 +62,7 @@ export function pageOf(response: Message, kind: Kind, backend: string): Page {
   const i = scanned.top.keys.indexOf('result')
   const result = ownCopy(source.subarray(scanned.top.spans[2 * i], scanned.top.spans[2 * i + 1]))
   let items: Item[] | undefined
+  let text: Buffer | undefined
   let nextCursor: string | undefined
   let ttlMs: string | undefined
   let cacheScope: string | undefined
@@ -69,21 +73,23 @@ export function pageOf(response: Message, kind: Kind, backend: string): Page {
     const from = colon(result, end)
     if (key === kind.key && result[from] === 0x5b) {
       items = []
-      at = next(result, itemsAt(result, from, Buffer.from(kind.id), items))
+      const end = itemsAt(result, from, Buffer.from(kind.id), items)
+      text = result.subarray(from + 1, end - 1)
+      at = next(result, end)
       continue
     }
-    const to = value(result, from, 1, anyDepth)
+    const to = skip(result, from)
     if (key === 'nextCursor' && result[from] === 0x22) nextCursor = decodeString(result, from, to)
     else if (key === 'ttlMs') ttlMs = result.toString('latin1', from, to)
     else if (key === 'cacheScope') cacheScope = result.toString('latin1', from, to)
     at = next(result, to)
   }
-  if (items === undefined) {
+  if (items === undefined || text === undefined) {
     throw new GatewayError('backend_invalid', `backend "${backend}" answered ${kind.method} without a list`, {
       backend
     })
   }
-  return { items, size: result.length, nextCursor, hint: hintOf(ttlMs, cacheScope) }
+  return { items, text, size: result.length, nextCursor, hint: hintOf(ttlMs, cacheScope) }
 }
 
 /** Returns where the array ends. */
@@ -92,12 +98,11 @@ function itemsAt(bytes: Buffer, start: number, idKey: Buffer, items: Item[]): nu
   while (bytes[at] !== 0x5d) {
     const item = bytes[at] === 0x7b ? itemOf(bytes, at, idKey) : undefined
     if (item !== undefined) items.push(item)
-    at = next(bytes, item?.end ?? value(bytes, at, 1, anyDepth))
+    at = next(bytes, item?.end ?? skip(bytes, at))
   }
   return at + 1
 }
 
-const anyDepth = Number.POSITIVE_INFINITY
 const description = Buffer.from('description')
 
 /** One pass over the members of the object at `start`; undefined for one without a name. Lists are long: no names are built. */
@@ -110,7 +115,7 @@ function itemOf(bytes: Buffer, start: number, idKey: Buffer): Item | undefined {
   while (bytes[at] !== 0x7d) {
     const key = string(bytes, at)
     const from = colon(bytes, key)
-    const to = value(bytes, from, 1, anyDepth)
+    const to = skip(bytes, from)
     if (isKey(bytes, at, key, idKey)) {
       idStart = from
       idEnd = to

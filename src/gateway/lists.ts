@@ -63,8 +63,10 @@ export class Lists {
     return entry
   }
 
-  isFresh(entry: Entry, ttlMs: number): boolean {
-    return entry.isFresh(this.#now(), this.#revision(entry), ttlMs)
+  /** Whether nothing has to be read. */
+  areFresh(entries: readonly Entry[], ttlMs: number): boolean {
+    const now = this.#now()
+    return entries.every(entry => entry.isFresh(now, this.#revision(entry), ttlMs))
   }
 
   /** How much longer what the entry has may be kept. */
@@ -77,11 +79,10 @@ export class Lists {
    * time that there is. Else resolves when it was read or could not be; never rejects.
    */
   reading(entry: Entry, live: Live, ttlMs: number, patienceMs: number): Promise<void> | undefined {
-    if (this.isFresh(entry, ttlMs)) return undefined
     const now = this.#now()
+    if (entry.isFresh(now, this.#revision(entry), ttlMs)) return undefined
     if (entry.fetching === undefined) {
-      if (entry.isPaused(now, this.#revision(entry))) return undefined
-      if (live.closed) return undefined
+      if (live.closed || entry.isPaused(now, this.#revision(entry))) return undefined
       this.#begin(entry, live, patienceMs)
     }
     return now - entry.startedAt < patienceOf(entry, patienceMs) ? entry.fetching : undefined

@@ -98,34 +98,55 @@ function pageOf(
   const meta = missing.length === 0 ? '' : `,"_meta":{"${unavailableKey}":${JSON.stringify(missing)}}`
   const opening = `{"${kind.key}":[`
   const closing = `]${cursor}${meta}}}`
-  const pieces = part.map(piecesOf)
-  let length = head.length + opening.length + closing.length + Math.max(0, part.length - 1)
-  for (const list of pieces) for (const piece of list) length += sizeOf(piece)
+  const pieces = piecesOf(part)
+  let length = head.length + opening.length + closing.length
+  for (const piece of pieces) length += sizeOf(piece)
   const source = Buffer.allocUnsafeSlow(length)
   let at = head.copy(source, 0)
   at += source.write(opening, at, 'latin1')
   const start = at
-  for (const [i, list] of pieces.entries()) {
-    if (i > 0) source[at++] = comma
-    for (const piece of list) {
-      at += typeof piece === 'string' ? source.write(piece, at) : piece.bytes.copy(source, at, piece.start, piece.end)
-    }
+  for (const piece of pieces) {
+    at += typeof piece === 'string' ? source.write(piece, at) : piece.bytes.copy(source, at, piece.start, piece.end)
   }
   seen?.(source.subarray(start, at))
   source.write(closing, at)
   return responseOf(source)
 }
 
-const comma = 0x2c
+/** Bytes of an upstream, or a text in place of some. */
+type Piece = string | Run
 
-/** Bytes of an item, or a text in place of some. */
-type Piece = string | { readonly bytes: Buffer; readonly start: number; readonly end: number }
+interface Run {
+  readonly bytes: Buffer
+  readonly start: number
+  end: number
+}
 
 const sizeOf = (piece: Piece): number =>
   typeof piece === 'string' ? Buffer.byteLength(piece) : piece.end - piece.start
 
-function piecesOf({ item, id, description }: Shown): Piece[] {
-  if (id === undefined && description === undefined) return [item]
+const comma = 0x2c
+
+/** With a comma between the items. Those that stay what they are and stand side by side are one piece. */
+function piecesOf(part: readonly Shown[]): Piece[] {
+  const pieces: Piece[] = []
+  let run: Run | undefined
+  for (const shown of part) {
+    const { item, id, description } = shown
+    const same = id === undefined && description === undefined
+    if (same && run?.bytes === item.bytes && item.start === run.end + 1 && item.bytes[run.end] === comma) {
+      run.end = item.end
+      continue
+    }
+    if (pieces.length > 0) pieces.push(',')
+    run = same ? { bytes: item.bytes, start: item.start, end: item.end } : undefined
+    if (run === undefined) pieces.push(...edited(shown))
+    else pieces.push(run)
+  }
+  return pieces
+}
+
+function edited({ item, id, description }: Shown): Piece[] {
   const edits: { start: number; end: number; text: string }[] = []
   if (id !== undefined) edits.push({ start: item.idStart, end: item.idEnd, text: JSON.stringify(id) })
   if (description !== undefined && item.descriptionStart !== -1) {

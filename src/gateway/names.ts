@@ -52,7 +52,8 @@ export class NameTable {
   readonly #advertised = new Map<string, Map<string, string>>()
 
   constructor(lists: readonly Listed[], { mode, separator }: Naming) {
-    const entries = lists.map((listed, index) => entriesOf(listed, index, separator))
+    const unshowable: Named[] = []
+    const entries = lists.map((listed, index) => entriesOf(listed, index, separator, unshowable))
     const claims = new Claims()
     for (const { backend } of lists) this.#advertised.set(backend, new Map())
     if (mode === 'never') this.#firstWins(entries.flat(), claims)
@@ -62,9 +63,7 @@ export class NameTable {
       if (claims.holder(entry.full) === entry.index && !this.#found.has(entry.full)) this.#found.set(entry.full, entry)
     }
     this.clashes = claims.clashes(lists)
-    this.unshowable = lists.flatMap(({ backend, names }) =>
-      names.filter(name => !isShowable(name)).map(name => ({ backend, name }))
-    )
+    this.unshowable = unshowable
   }
 
   /** Undefined for what is not listed, cannot be shown, or loses a clash in mode `never`. */
@@ -86,7 +85,12 @@ export class NameTable {
 
   #onlyWins(entries: readonly (readonly Entry[])[], claims: Claims, unprefixed: boolean): void {
     // The full name of one tool may be the plain name of another one of the same backend, which keeps it then.
-    const plains = entries.map(entries => new Set(unprefixed ? entries.map(({ plain }) => plain) : []))
+    const plains: (Set<string> | undefined)[] = []
+    const isPlain = (text: string, index: number): boolean => {
+      if (!unprefixed) return false
+      plains[index] ??= new Set(entries[index]!.map(({ plain }) => plain))
+      return plains[index].has(text)
+    }
     const all = entries.flat()
     for (const entry of all) {
       if (unprefixed) claims.claim(entry.plain, entry.index)
@@ -96,7 +100,7 @@ export class NameTable {
     const nameOf = (entry: Entry): string => {
       const { plain, full, index } = entry
       if (unprefixed && claims.holder(plain) === index) return plain
-      if (claims.holder(full) === index && !plains[index]!.has(full)) return full
+      if (claims.holder(full) === index && !isPlain(full, index)) return full
       let name = made.get(entry)
       if (name === undefined || claims.holder(name) !== index) {
         name = claims.anew(entry)
@@ -120,8 +124,12 @@ export class NameTable {
   }
 }
 
-function entriesOf({ backend, prefix, names }: Listed, index: number, separator: string): Entry[] {
-  const showable = new Set(names.filter(isShowable))
+function entriesOf(listed: Listed, index: number, separator: string, unshowable: Named[]): Entry[] {
+  const { backend, prefix, names } = listed
+  const showable = names.filter(isShowable)
+  if (showable.length < names.length) {
+    for (const name of names) if (!isShowable(name)) unshowable.push({ backend, name })
+  }
   return Array.from(distinct(showable), ([name, plain]) => {
     return { backend, name, index, plain, full: fitting(`${prefix}${separator}${plain}`) }
   })

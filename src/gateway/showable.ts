@@ -38,6 +38,7 @@ export function distinct(names: Iterable<string>): Map<string, string> {
   const others: string[] = []
   const times = new Map<string, number>()
   for (const name of names) {
+    if (shown.has(name)) continue
     const text = fitting(name)
     shown.set(name, text)
     if (text === name) continue

@@ -49,6 +49,8 @@ export class View {
    * read, could not be, or had its time. Never rejects.
    */
   read(kind: Kind, live: Live): Promise<void> | undefined {
+    const { lists, options } = this.#union
+    if (lists.areFresh(this.entries(kind), options.listTtlMs)) return undefined
     const before = this.#begun(kind)
     return this.#waiting(kind, live, before) === undefined ? undefined : this.#read(kind, live, () => false, before)
   }

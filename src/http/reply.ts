@@ -7,7 +7,7 @@ import type { Answer } from '../gateway/answer.ts'
 import { dispose } from '../protocol/disposable.ts'
 import { errorMessage } from '../protocol/make.ts'
 import type { Message } from '../protocol/message.ts'
-import { byteLength, bytes, latin1, parts } from '../protocol/write.ts'
+import { byteLength, bytes, latin1, parts, pieces } from '../protocol/write.ts'
 import { facts } from '../telemetry/events.ts'
 import { vary } from './cors.ts'
 import { endBehind } from './last.ts'
@@ -80,9 +80,11 @@ function writePieces(reply: FastifyReply, status: number, head: OutgoingHttpHead
   reply.hijack()
   const { raw } = reply
   raw.writeHead(status, head)
-  for (const piece of parts(message)) raw.write(piece)
+  const all = pieces(message)
+  const last = all.pop()!
+  for (const piece of all) raw.write(piece, 'latin1')
   // Nobody else has the answer to one request.
-  raw.end(() => dispose(message.source))
+  raw.end(last, 'latin1', () => dispose(message.source))
 }
 
 /** Larger bodies are written in their parts, not copied into one. */

@@ -39,7 +39,7 @@ export function elements(bytes: Buffer, start: number): Span[] | undefined {
   return spans
 }
 
-const anyDepth = Number.POSITIVE_INFINITY
+const anyDepth = 0x3fff_ffff
 
 /** Each member of the object at `start`: its name, and where its value stands. */
 export function eachMember(bytes: Buffer, start: number, tell: (key: string, from: number, to: number) => void): void {

@@ -44,6 +44,25 @@ export function latin1(message: Message): string {
   return text + source.toString('latin1', at)
 }
 
+/** The text in pieces: large ones as they are, what stands between them joined in strings as {@link latin1} makes them. */
+export function pieces(message: Message): (Buffer | string)[] {
+  const joined: (Buffer | string)[] = []
+  let small = ''
+  for (const part of parts(message)) {
+    if (part.length < joinBelow) small += part.toString('latin1')
+    else {
+      if (small !== '') joined.push(small)
+      small = ''
+      joined.push(part)
+    }
+  }
+  if (small !== '') joined.push(small)
+  return joined
+}
+
+/** A piece more in a write costs as much as the copy of so many bytes. */
+const joinBelow = 4_096
+
 const ascii = /^[\x00-\x7f]*$/
 
 export function byteLength(message: Message): number {
