@@ -60,11 +60,9 @@ export class View {
     return this.#read(kind, live, enough)
   }
 
-  /** The same for the lists of some backends: what others take is not waited for. */
+  /** The same for the lists of some backends: others are neither read nor waited for. */
   readOf(kind: Kind, live: Live, backends: ReadonlySet<Backend>): Promise<void> {
-    const before = this.#begun(kind)
-    const enough = (): boolean => this.#waiting(kind, live, before, backends) === undefined
-    return this.#read(kind, live, enough, before)
+    return this.#read(kind, live, () => false, this.#begun(kind), backends)
   }
 
   /** The names and merged lists of what is known now. */
@@ -140,8 +138,14 @@ export class View {
     return undefined
   }
 
-  async #read(kind: Kind, live: Live, enough: () => boolean, before = this.#begun(kind)): Promise<void> {
-    let waiting = this.#waiting(kind, live, before)
+  async #read(
+    kind: Kind,
+    live: Live,
+    enough: () => boolean,
+    before = this.#begun(kind),
+    backends?: ReadonlySet<Backend>
+  ): Promise<void> {
+    let waiting = this.#waiting(kind, live, before, backends)
     if (waiting === undefined || enough()) return
     let timer: NodeJS.Timeout | undefined
     let late = false
@@ -153,7 +157,7 @@ export class View {
     })
     while (waiting !== undefined && !late && !enough()) {
       await Promise.race([time, ...waiting])
-      waiting = this.#waiting(kind, live, before)
+      waiting = this.#waiting(kind, live, before, backends)
     }
     clearTimeout(timer)
   }

@@ -23,7 +23,8 @@ export const listOf =
     }
     const view = union.view(live)
     const answer = (merged: Merged): Message => {
-      view.give(kind, merged)
+      // Whoever left meanwhile does not know it.
+      if (!live.closed) view.give(kind, merged)
       const order = members.map(({ backend }) => backend.name)
       const response = withId(merged.page(cursor, order), request.id!)
       return live.modern === true ? withHint(response, view.hint(kind)) : response
