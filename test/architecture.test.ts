@@ -188,8 +188,6 @@ t.test('every package that src imports is a dependency', async t => {
 /** Files over 200 lines, each with what would be lost by dividing it. */
 const long: Readonly<Record<string, string>> = {
   'backends/correlate.ts': 'one table of numbers, tokens and upstream requests: each rule reads what the others keep',
-  'backends/http/exchange.ts':
-    'the states of one request, from sent to resumed to over; divided, none could be seen whole',
   'backends/http/modern-exchange.ts': 'the states of one modern request, and each way in which it is refused',
   'backends/stdio/backend.ts': 'which children run, which start, and who waits for one: counted in one place',
   'bridge/legacy-over-modern.ts': 'what a legacy session has of a modern upstream, one method after the other',
