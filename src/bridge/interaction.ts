@@ -15,6 +15,7 @@ import type { Place } from '../streams/stream-log.ts'
 import { facts } from '../telemetry/events.ts'
 import { type Answered, type Input, inputMethods, inputRequired, urlsRequired } from './inputs.ts'
 import { sampledForOlderServer } from './older-sampling.ts'
+import type { Origin } from './origin.ts'
 import type { Parked } from './parked.ts'
 import { Questions } from './questions.ts'
 
@@ -40,6 +41,8 @@ export class Interaction implements Exchange {
   readonly #inner: Exchange
   /** Of this round. */
   call: Call
+  /** Of the last round; undefined: nobody would come back with answers. */
+  origin: Origin | undefined
   #request: Message
   #rounds = 0
   #isParked = false
@@ -56,6 +59,7 @@ export class Interaction implements Exchange {
     this.#request = request
     this.call = call
     this.#asking = asking
+    this.origin = asking.parked.origin(call)
     this.live = asking.live
     this.backend = asking.backend
     this.bridge = asking.bridge
@@ -80,7 +84,8 @@ export class Interaction implements Exchange {
     this.#isParked = false
     this.#request = request
     this.call = call
-    const { link } = this.#asking
+    const { link, parked } = this.#asking
+    this.origin = parked.origin(call)
     for (const { input, answer } of answered) {
       this.#questions.open.delete(input.key)
       const adapted =
@@ -182,7 +187,7 @@ export class Interaction implements Exchange {
     }
     if (this.#questions.isFull) return { code: -32603, text: 'too many requests to this client are open' }
     if (!inputMethods.has(asked.method!)) return { code: -32601, text: `clients have no ${asked.method}` }
-    if (!this.#asking.parked.knows(this.call)) return { code: -32601, text: 'nobody can be asked' }
+    if (this.origin === undefined) return { code: -32601, text: 'nobody can be asked' }
     return this.#asking.refusal(asked, this.#capabilities)
   }
 

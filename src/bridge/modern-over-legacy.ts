@@ -12,8 +12,7 @@ import { levelKey, modernKeys, modernParams } from '../protocol/modern.ts'
 import type { LinkState } from '../sessions/session.ts'
 import type { Place } from '../streams/stream-log.ts'
 import { type Asking, Interaction } from './interaction.ts'
-import { hasState } from './origin.ts'
-import { notGood } from './parked.ts'
+import { hasState, notGood } from './origin.ts'
 
 /** Undefined when the upstream was told before; else resolves when it was. Never rejects. */
 type WantLevel = (level: string) => Promise<void> | undefined

@@ -10,8 +10,9 @@ import { withoutResultType } from '../protocol/result-type.ts'
 /** A complete result, or an error. */
 export function toLegacyAnswer(response: Message, request: Message): Message {
   if (isError(response)) return request.method === 'resources/read' ? notFound(response, request) : response
+  const changed = inside(response, request.method!)
   // Members that stand side by side go one after the other.
-  return withoutResultType(settled(inside(response, request.method!)))
+  return withoutResultType(changed === response ? response : settled(changed))
 }
 
 function inside(response: Message, method: string): Message {

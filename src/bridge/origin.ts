@@ -1,6 +1,7 @@
 /** What has to be the same in every round of a request, whoever sends it (decisions: "`requestState` made by the gateway"). */
 import { createHash } from 'node:crypto'
 import type { Principal } from '../auth/principal.ts'
+import { GatewayError } from '../errors.ts'
 import { canonical } from '../protocol/canonical.ts'
 import { type Message, stringParam, textParam } from '../protocol/message.ts'
 import { nameParam } from '../protocol/named-by.ts'
@@ -33,3 +34,6 @@ export function hasState(request: Message): boolean {
   const text = textParam(request, 'requestState')
   return text !== undefined && text !== 'null'
 }
+
+export const notGood = (why: string, id: string | undefined): GatewayError =>
+  new GatewayError('state', `params.requestState is not good for this request: ${why}`, { id })

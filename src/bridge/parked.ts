@@ -11,7 +11,7 @@ import type { Sealer } from '../protocol/seal.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { type Answered, answersIn } from './inputs.ts'
 import type { Interaction } from './interaction.ts'
-import { digestOf, type Origin } from './origin.ts'
+import { digestOf, notGood, type Origin } from './origin.ts'
 
 /** Read when they are used: they may change. */
 export interface ParkedOptions {
@@ -69,7 +69,8 @@ export class Parked {
   readonly #waiting = new Map<string, Entry>()
   /** Those that still have something upstream. */
   readonly #held = new Map<Interaction, Entry>()
-  readonly #origins = new WeakMap<Call, Origin>()
+  /** Of calls under way. */
+  readonly #origins = new Map<Call, Origin>()
   readonly #claimed = new WeakMap<Call, Claimed>()
   /** By the call that its last round answered. */
   readonly #left = new WeakMap<Call, Interaction>()
@@ -87,18 +88,19 @@ export class Parked {
     return this.#options.rounds
   }
 
-  /** The call may be parked. */
+  /** The call may be parked, until it is over. */
   expect(call: Call, origin: Origin): void {
     this.#origins.set(call, origin)
   }
 
-  knows(call: Call): boolean {
-    return this.#origins.has(call)
+  /** Of a call under way that may be parked. */
+  origin(call: Call): Origin | undefined {
+    return this.#origins.get(call)
   }
 
   /** A round is over. Gives the state by which the next one finds it; undefined: too many wait. */
   park(interaction: Interaction): string | undefined {
-    const origin = this.#origins.get(interaction.call)
+    const { origin } = interaction
     if (origin === undefined || this.#isFull(interaction)) return undefined
     const { sealer, owner, timeout, hold } = this.#options
     const entry = this.#held.get(interaction) ?? new Entry(interaction)
@@ -152,6 +154,7 @@ export class Parked {
 
   /** The call is over: what it was to go on with and did not is given up. */
   over(call: Call): void {
+    this.#origins.delete(call)
     this.resuming(call)?.interaction.cancel('the call was given up')
   }
 
@@ -194,6 +197,3 @@ export class Parked {
 }
 
 const anonymous = 'anonymous'
-
-export const notGood = (why: string, id: string | undefined): GatewayError =>
-  new GatewayError('state', `params.requestState is not good for this request: ${why}`, { id })

@@ -27,7 +27,9 @@ export function wireModern(
         sessions,
         self,
         release: (live: Live) => links.letGo(live),
-        pool: (backend: Backend) => configOf(backend)?.pool,
+        // Servers of the modern era keep nothing between two calls, so that there is nothing to share.
+        pool: (backend: Backend) =>
+          configOf(backend)?.pool ?? (known.get(backend)?.discovered === undefined ? undefined : 'principal'),
         swept: (before: number) => desks.sweep(before)
       },
       ({ sessions: { idle } }) => ({ idleMs: idle })

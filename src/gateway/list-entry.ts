@@ -74,11 +74,27 @@ export class Entry {
 
 /** The lists of one backend. */
 export class Shelf {
+  /** Used least recently first. */
   readonly entries = new Map<string, Entry>()
+  #latest: string | undefined
   /** Whether it could not be reached since a link of it was opened. */
   away = false
   /** Counts what made the lists old. */
   readonly revisions: Record<Kind['name'], number> = { tools: 0, prompts: 0, resources: 0, templates: 0 }
+
+  /** The list of an audience; beyond `max` of them that goes which was used least recently. */
+  entry(backend: Backend, audience: string, kind: Kind, max: number): Entry {
+    const { entries } = this
+    const key = `${kind.name} ${audience}`
+    const found = entries.get(key)
+    if (found !== undefined && this.#latest === key) return found
+    const entry = found ?? new Entry(backend, kind)
+    this.#latest = key
+    entries.delete(key)
+    entries.set(key, entry)
+    if (entries.size > max) entries.delete(entries.keys().next().value!)
+    return entry
+  }
 
   /** Lists that the last one who asked did not get, and that nothing was heard of since: method and reason. */
   get leftOut(): readonly string[] {

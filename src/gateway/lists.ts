@@ -9,7 +9,7 @@ import type { Live } from '../sessions/lifecycle.ts'
 import { facts } from '../telemetry/events.ts'
 import type { Hint } from './hints.ts'
 import type { Known } from './known.ts'
-import { Entry, Shelf } from './list-entry.ts'
+import { type Entry, Shelf } from './list-entry.ts'
 import type { List } from './list-fetch.ts'
 import { type Kind, kinds } from './list-items.ts'
 import { type Reading, readList } from './list-read.ts'
@@ -31,6 +31,7 @@ const unreached: ReadonlySet<string> = new Set(['backend_unavailable', 'backend_
 
 /** Audiences of one backend whose lists are kept; who comes after them takes the place of the one used least recently. */
 const maxAudiences = 500
+const maxLists = maxAudiences * Object.keys(kinds).length
 
 export class Lists {
   readonly #options: ListsOptions
@@ -54,13 +55,7 @@ export class Lists {
 
   /** `audience`: who sees the same lists. */
   entry(backend: Backend, audience: string, kind: Kind): Entry {
-    const { entries } = this.#shelf(backend)
-    const key = `${kind.name} ${audience}`
-    const entry = entries.get(key) ?? new Entry(backend, kind)
-    entries.delete(key)
-    entries.set(key, entry)
-    if (entries.size > maxAudiences * Object.keys(kinds).length) entries.delete(entries.keys().next().value!)
-    return entry
+    return this.#shelf(backend).entry(backend, audience, kind, maxLists)
   }
 
   /** Whether nothing has to be read. */

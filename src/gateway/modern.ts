@@ -3,8 +3,7 @@
  * means as any other, as JSON or as an event stream that ends with it (2026-07-28 basic/transports/streamable-http).
  */
 import type { Backend } from '../backends/backend.ts'
-import { hasState } from '../bridge/origin.ts'
-import { notGood } from '../bridge/parked.ts'
+import { hasState, notGood } from '../bridge/origin.ts'
 import { GatewayError } from '../errors.ts'
 import { begin, type ResponseMode } from '../exchanges/run.ts'
 import { type MessageSource, single } from '../exchanges/source.ts'
@@ -60,7 +59,8 @@ export class Modern {
     )
     incoming.onGone(() => call.leave())
     try {
-      await checkParamHeaders(message, incoming, call.seat, this.#context)
+      const checking = checkParamHeaders(message, incoming, call.seat, this.#context)
+      if (checking !== undefined) await checking
       return await this.#answer(message, incoming, mode, call)
     } catch (error) {
       call.over()

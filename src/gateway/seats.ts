@@ -38,6 +38,8 @@ export class Seats {
   readonly #now: () => number
   /** Least recently used first. */
   readonly #seats = new Map<string, Live>()
+  /** The key of the last one. */
+  #latest: string | undefined
   /** How many things need a stand, and what happens when none does. */
   readonly #stands = new Map<Live, { holds: number; readonly free: () => void }>()
   readonly #sweeper: NodeJS.Timeout
@@ -56,8 +58,11 @@ export class Seats {
   /** The caller's seat. */
   seat(caller: Caller): Live {
     const key = `${caller.route} ${caller.principal.key} ${caller.capabilities}`
-    const live = this.#seats.get(key) ?? this.#live(caller)
+    const found = this.#seats.get(key)
+    const live = found ?? this.#live(caller)
     live.seen = this.#now()
+    if (found !== undefined && this.#latest === key) return live
+    this.#latest = key
     this.#seats.delete(key)
     this.#seats.set(key, live)
     if (this.#seats.size > maxSeats) this.#evict()

@@ -8,67 +8,79 @@ import { checkParams, hasParamHeaders } from '../protocol/mirrored.ts'
 import { InvalidParamHeaders, type ParamHeader, paramHeaders } from '../protocol/param-headers.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { facts } from '../telemetry/events.ts'
+import { audienceOf } from './audience.ts'
 import type { Context } from './context.ts'
 import { type Item, kinds } from './list-items.ts'
 import type { IncomingPost } from './request.ts'
 import { resolveName } from './resolve-name.ts'
-import { audienceOf } from './view.ts'
+import type { Union } from './union.ts'
 
 /** How long (ms) a call waits for a list that was never read, and how long (ms) a list counts. */
 const patienceMs = 5_000
 const countsMs = 300_000
 
 /**
- * Throws `mismatch` when the `Mcp-Param-*` headers of a call are not what the arguments say. A tool whose backend cannot
- * tell its schema is not judged.
+ * Throws, or rejects with, `mismatch` when the `Mcp-Param-*` headers of a call are not what the arguments say. A tool whose
+ * backend cannot tell its schema is not judged. Undefined: that was known at once.
  */
-export async function checkParamHeaders(
+export function checkParamHeaders(
   request: Message,
   { route, rawHeaders }: IncomingPost,
   live: Live,
   context: Context
-): Promise<void> {
-  if (request.method !== 'tools/call') return
+): Promise<void> | undefined {
+  if (request.method !== 'tools/call') return undefined
   const name = stringParam(request, 'name')
-  if (name === undefined) return
+  if (name === undefined) return undefined
   const { backend, union } = route
-  let annotations: readonly ParamHeader[]
-  if (backend !== undefined) {
-    annotations = await annotationsOf(backend, name, live, context, hasParamHeaders(rawHeaders))
-  } else {
-    try {
-      const { member, name: own } = await resolveName(union!, kinds.tools, name, live)
-      annotations = await annotationsOf(member.backend, own, live, context, false)
-    } catch {
-      // A name that nobody has is told of by the call itself.
-      return
-    }
+  const annotations =
+    backend === undefined
+      ? annotationsAmong(union!, name, live, context)
+      : annotationsOf(backend, name, live, context, hasParamHeaders(rawHeaders))
+  const check = (found: readonly ParamHeader[]): void => {
+    if (found.length > 0) checkParams(request, found, rawHeaders)
   }
-  if (annotations.length > 0) checkParams(request, annotations, rawHeaders)
+  if ('then' in annotations) return annotations.then(check)
+  check(annotations)
+  return undefined
+}
+
+async function annotationsAmong(
+  union: Union,
+  name: string,
+  live: Live,
+  context: Context
+): Promise<readonly ParamHeader[]> {
+  try {
+    const { member, name: own } = await resolveName(union, kinds.tools, name, live)
+    return await annotationsOf(member.backend, own, live, context, false)
+  } catch {
+    // A name that nobody has is told of by the call itself.
+    return none
+  }
 }
 
 /** `again`: a tool that the list does not have may be new. */
-async function annotationsOf(
+function annotationsOf(
   backend: Backend,
   tool: string,
   live: Live,
   { lists }: Context,
   again: boolean
-): Promise<readonly ParamHeader[]> {
+): readonly ParamHeader[] | Promise<readonly ParamHeader[]> {
   const audience = backend.scope === 'shared' ? live.record.principal : audienceOf(live)
   const entry = lists.entry(backend, audience, kinds.tools)
-  if (entry.list === undefined || (again && !entry.list.byId.has(tool))) {
-    await patiently(lists.reading(entry, live, countsMs, patienceMs))
-  } else {
-    // Judged by what is known; what is old is read again behind the call.
-    void lists.reading(entry, live, countsMs, patienceMs)
+  const known = (): readonly ParamHeader[] => {
+    const item = entry.list?.byId.get(tool)
+    return item === undefined ? none : annotated(item)
   }
-  const item = entry.list?.byId.get(tool)
-  return item === undefined ? none : annotated(item)
+  // What is old is read again, behind the call where there is something to judge it by.
+  const reading = lists.reading(entry, live, countsMs, patienceMs)
+  const isUnknown = entry.list === undefined || (again && !entry.list.byId.has(tool))
+  return isUnknown && reading !== undefined ? patiently(reading).then(known) : known()
 }
 
-async function patiently(reading: Promise<void> | undefined): Promise<void> {
-  if (reading === undefined) return
+async function patiently(reading: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<void>(resolve => {
     timer = setTimeout(resolve, patienceMs)

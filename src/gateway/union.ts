@@ -1,11 +1,12 @@
 /** Several backends as one server: who they are, what they are called, and what each audience sees of them. */
 import type { Backend } from '../backends/backend.ts'
 import type { Live } from '../sessions/lifecycle.ts'
+import { audienceOf } from './audience.ts'
 import type { Lists } from './lists.ts'
 import type { Naming } from './names.ts'
 import type { Selection } from './selection.ts'
 import { Snapshots } from './snapshots.ts'
-import { audienceOf, View } from './view.ts'
+import { View } from './view.ts'
 
 export interface Member {
   readonly backend: Backend

@@ -1,19 +1,14 @@
 /** What one audience sees of a union: a session's principal, revision and capabilities say which lists it has. */
-import { hash } from 'node:crypto'
 import type { Backend } from '../backends/backend.ts'
 import { GatewayError } from '../errors.ts'
 import type { Live } from '../sessions/lifecycle.ts'
+import { audienceOf } from './audience.ts'
 import { type Hint, together } from './hints.ts'
 import type { Entry } from './list-entry.ts'
 import { type Kind, kinds } from './list-items.ts'
 import type { Merged } from './merge.ts'
 import type { Snapshot } from './snapshots.ts'
 import type { Member, Union } from './union.ts'
-
-/** Who gets the same lists from a backend that has a link for each session. */
-export function audienceOf({ record: { principal, client } }: Live): string {
-  return hash('sha256', JSON.stringify([principal, client.version, client.capabilities]), 'base64')
-}
 
 /** No hash. */
 const several = 'several'

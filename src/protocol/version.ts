@@ -25,7 +25,7 @@ export const allVersions = [...legacyVersions, firstModern] as const
 export const isVersion = (text: string): boolean => (legacyVersions as readonly string[]).includes(text)
 
 /** Whether a version text is a date of the modern era. */
-export const isModern = (text: string): boolean => /^\d{4}-\d{2}-\d{2}$/.test(text) && text >= firstModern
+export const isModern = (text: string): boolean => text >= firstModern && /^\d{4}-\d{2}-\d{2}$/.test(text)
 
 /** JSON-RPC batches exist in 2025-03-26 alone (basic/transports of that revision). */
 export const hasBatch = (version: string): boolean => version === '2025-03-26'

@@ -28,6 +28,7 @@ function parkedOf(t: Test, { timeoutMs = 60_000, rounds = 10 } = {}) {
   const request = (id = '1'): Message => makeRequest(id, 'tools/call', { name: 'x', arguments: {}, _meta: {} })
   const begin = (live = { record: { principal: principal.key } } as Live) => {
     const call: Call = { principal }
+    parked.expect(call, { route: '/mcp', principal, request: request() })
     const cancelled: (string | undefined)[] = []
     const sent: Message[] = []
     const upstream = new Queue({ cancel: reason => void cancelled.push(reason), detach() {} })
@@ -40,7 +41,6 @@ function parkedOf(t: Test, { timeoutMs = 60_000, rounds = 10 } = {}) {
       parked,
       refusal: () => undefined
     })
-    parked.expect(call, { route: '/mcp', principal, request: request() })
     return { call, cancelled, sent, upstream, interaction }
   }
   const ask = async (begun: ReturnType<typeof begin>, id = '7'): Promise<string> => {

@@ -1,4 +1,5 @@
 /** Modern clients over backends of every kind that speak older revisions: calls and all that comes with them. */
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { stringParam } from '../../src/protocol/message.ts'
 import { startGateway } from '../helpers/gateway.ts'
@@ -184,6 +185,25 @@ t.test('a child that was started for a call ends with it', async t => {
   t.equal((await client.call('echo')).status, 200)
   t.equal((await client.call('echo')).status, 200)
   await until('one is left, which lists', () => children().filter(pid => !before.has(pid)).length <= 1)
+})
+
+t.test('a child of the modern era, which keeps nothing between two calls, is one for all of them', async t => {
+  const program = fileURLToPath(new URL('../fixtures/modern/stdio.ts', import.meta.url))
+  const before = new Set(children())
+  const { url } = await startGateway(t, {
+    backends: { docs: { kind: 'stdio', command: process.execPath, args: [program] } }
+  })
+  const client = new ModernClient(url, { capabilities: { elicitation: { form: {} } } })
+  // The first one finds out what it is.
+  t.match(await lastOf(await client.call('echo', { message: 'x' })), { result: { resultType: 'complete' } })
+  let most = 0
+  const asked = Array.from({ length: 20 }, async () => {
+    const { result } = await lastOf(await client.call('greet'))
+    most = Math.max(most, children().filter(pid => !before.has(pid)).length)
+    return result.resultType
+  })
+  t.same(new Set(await Promise.all(asked)), new Set(['input_required']))
+  t.ok(most <= 2, `${most} children`)
 })
 
 t.test('a slow call is a stream from sseAfter on, and one answer to a client that takes JSON alone', async t => {
