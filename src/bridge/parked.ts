@@ -1,17 +1,17 @@
 /**
- * Exchanges with legacy upstreams that wait for the input of modern clients, and the `requestState` by which a client comes
- * back to its own: sealed, good for the same request of the same principal, once, for a time (2026-07-28 basic/patterns/mrtr,
- * "Server Requirements"; decisions: "`requestState` made by the gateway").
+ * Exchanges with legacy upstreams that wait for the input of modern clients. Each round is found again once, by its state, for
+ * a time (2026-07-28 basic/patterns/mrtr, "Server Requirements"; decisions: "While parked").
  */
 import { randomBytes } from 'node:crypto'
+import { anonymous } from '../auth/principal.ts'
 import type { Call } from '../backends/backend.ts'
-import { GatewayError } from '../errors.ts'
 import { type Countdown, Waiting } from '../exchanges/countdown.ts'
 import type { Sealer } from '../protocol/seal.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { type Answered, answersIn } from './inputs.ts'
 import type { Interaction } from './interaction.ts'
-import { digestOf, notGood, type Origin } from './origin.ts'
+import { notGood, type Origin } from './origin.ts'
+import { ParkedStates } from './parked-states.ts'
 
 /** Read when they are used: they may change. */
 export interface ParkedOptions {
@@ -32,15 +32,6 @@ export interface ParkedOptions {
 /** Parked exchanges of one backend, and of one caller who is told apart from others. */
 export const maxPerBackend = 1_000
 export const maxPerPrincipal = 250
-
-/** What is sealed. `expires`: milliseconds since 1970. */
-interface Facts {
-  readonly id: string
-  readonly owner: string
-  readonly round: number
-  readonly expires: number
-  readonly of: string
-}
 
 /** What a request goes on with. */
 export interface Claimed {
@@ -65,6 +56,7 @@ class Entry extends Waiting {
 
 export class Parked {
   readonly #options: ParkedOptions
+  readonly #states: ParkedStates
   /** By id. */
   readonly #waiting = new Map<string, Entry>()
   /** Those that still have something upstream. */
@@ -77,6 +69,7 @@ export class Parked {
 
   constructor(options: ParkedOptions) {
     this.#options = options
+    this.#states = new ParkedStates(options.sealer, options.owner)
   }
 
   /** Exchanges that wait for their clients. */
@@ -102,7 +95,7 @@ export class Parked {
   park(interaction: Interaction): string | undefined {
     const { origin } = interaction
     if (origin === undefined || this.#isFull(interaction)) return undefined
-    const { sealer, owner, timeout, hold } = this.#options
+    const { timeout, hold } = this.#options
     const entry = this.#held.get(interaction) ?? new Entry(interaction)
     const { id } = entry
     if (!this.#held.has(interaction)) hold(interaction.live)
@@ -110,34 +103,34 @@ export class Parked {
     this.#waiting.set(id, entry)
     this.#left.set(interaction.call, interaction)
     timeout.start(entry)
-    const expires = Date.now() + timeout.ms
-    const facts: Facts = { id, owner, round: interaction.rounds, expires, of: digestOf(origin) }
-    return sealer.seal('requestState', facts)
+    return this.#states.seal({ id, round: interaction.rounds }, origin, timeout.ms)
   }
 
   /**
-   * The exchange that a request goes on with, which is its own from now on. Undefined: the state was not made here. Throws
-   * GatewayError `state` for one that is not good for this request, or not any more, `params` for answers that are none.
+   * Whether there is an exchange that a request with this state may go on with. False: the state was not made here. Throws
+   * GatewayError `state` for one that is not good for this request, or not any more.
    */
+  knowsState(state: string, origin: Origin): boolean {
+    return this.#find(state, origin) !== undefined
+  }
+
+  /** That exchange, which is the request's own from now on. Throws GatewayError `params`, too, for answers that are none. */
   claim(state: string, origin: Origin): Claimed | undefined {
-    const { sealer, owner } = this.#options
-    const facts = sealer.open('requestState', state) as Facts | undefined
-    if (facts === undefined) return undefined
-    const { id } = origin.request
-    if (facts.of !== digestOf(origin)) throw notGood('it was given to another request', id)
-    if (facts.expires <= Date.now()) throw notGood('it has expired', id)
-    if (facts.owner !== owner) {
-      throw new GatewayError('backend_unavailable', 'the instance where this call waited for input is gone', {
-        id,
-        data: { reason: 'owner' }
-      })
-    }
-    const entry = this.#waiting.get(facts.id)
-    if (entry?.interaction.rounds !== facts.round) throw notGood('it was used before, or the call is over', id)
+    const entry = this.#find(state, origin)
+    if (entry === undefined) return undefined
     const { interaction } = entry
     const answered = answersIn(origin.request, interaction.open)
     this.#unpark(entry)
     return { interaction, answered }
+  }
+
+  #find(state: string, origin: Origin): Entry | undefined {
+    const mark = this.#states.open(state, origin)
+    if (mark === undefined) return undefined
+    const entry = this.#waiting.get(mark.id)
+    if (entry?.interaction.rounds !== mark.round)
+      throw notGood('it was used before, or the call is over', origin.request.id)
+    return entry
   }
 
   /** The call goes on with what was claimed for it. */
@@ -192,8 +185,6 @@ export class Parked {
       if (other.live.record.principal === record.principal) ofPrincipal++
     }
     // Anonymous callers are not told apart.
-    return ofBackend >= maxPerBackend || (record.principal !== anonymous && ofPrincipal >= maxPerPrincipal)
+    return ofBackend >= maxPerBackend || (record.principal !== anonymous.key && ofPrincipal >= maxPerPrincipal)
   }
 }
-
-const anonymous = 'anonymous'

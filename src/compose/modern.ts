@@ -1,5 +1,6 @@
 /** Requests of the modern era: who stands for them towards backends, and where they wait for their clients. */
 import type { Backend } from '../backends/backend.ts'
+import { OwnStates } from '../bridge/own-states.ts'
 import { Parked } from '../bridge/parked.ts'
 import type { Context } from '../gateway/context.ts'
 import { Desks } from '../gateway/desks.ts'
@@ -11,7 +12,7 @@ import type { Live } from '../sessions/lifecycle.ts'
 import type { Instance } from './instance.ts'
 import type { UpstreamSide } from './upstream.ts'
 
-export type ModernEdge = Pick<Context, 'seats' | 'desks' | 'parked' | 'isPipe'>
+export type ModernEdge = Pick<Context, 'seats' | 'desks' | 'parked' | 'ownStates' | 'isPipe'>
 
 /** Kinds whose conversations are one pipe, and how many of them one backend may have where each has one call at a time. */
 const pipes: ReadonlySet<string | undefined> = new Set(['stdio', 'sse'])
@@ -48,10 +49,12 @@ export function wireModern(
       }
     }
   })
+  const sealer = new Sealer(config.secrets.key ? Buffer.from(config.secrets.key, 'base64url') : undefined)
+  const ownStates = new OwnStates(settings.follow({ sealer }, ({ input: { timeout } }) => ({ ms: timeout })))
   const parked = new Parked(
     settings.follow(
       {
-        sealer: new Sealer(config.secrets.key ? Buffer.from(config.secrets.key, 'base64url') : undefined),
+        sealer,
         owner: presence.id,
         hold: seats.hold,
         drop: seats.drop,
@@ -64,5 +67,5 @@ export function wireModern(
     const version = known.get(backend)?.version
     return pipes.has(configOf(backend)?.kind) && (version === undefined || isVersion(version))
   }
-  return { seats, desks, parked, isPipe }
+  return { seats, desks, parked, ownStates, isPipe }
 }

@@ -1,5 +1,6 @@
 /** What dispatch and the methods work with; wired once in `compose/context.ts`. */
 import type { Backend } from '../backends/backend.ts'
+import type { OwnStates } from '../bridge/own-states.ts'
 import type { Parked } from '../bridge/parked.ts'
 import type { Asked } from '../exchanges/asked.ts'
 import type { Countdown } from '../exchanges/countdown.ts'
@@ -35,6 +36,8 @@ export interface Context {
   readonly desks: Desks
   /** What of them waits for its client. */
   readonly parked: Parked
+  /** States that modern backends made by themselves. */
+  readonly ownStates: OwnStates
   /** Whether all that is said with the backend goes through one pipe. */
   readonly isPipe: (backend: Backend) => boolean
   /** What backends said of themselves, and what they list: for routes with several. */

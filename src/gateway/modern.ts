@@ -2,6 +2,7 @@
  * The way of one modern request, which has no session: headers and method are checked, then it is answered by the same
  * means as any other, as JSON or as an event stream that ends with it (2026-07-28 basic/transports/streamable-http).
  */
+import { anonymous } from '../auth/principal.ts'
 import type { Backend } from '../backends/backend.ts'
 import { hasState, notGood } from '../bridge/origin.ts'
 import { GatewayError } from '../errors.ts'
@@ -52,6 +53,7 @@ export class Modern {
       note.outcome = 'ok'
       return await this.#context.listens.open(message, incoming, this.#context)
     }
+    this.#checkState(message, incoming)
     const call = new ModernCall(
       message,
       { route: route.path, principal: incoming.principal, address: incoming.address },
@@ -113,25 +115,35 @@ export class Modern {
     return request.method === 'tools/list' ? withoutInvalid(running, backend.name) : running
   }
 
-  /** What the client sends again with what it was asked for: the call that waits for that goes on. */
-  #resumed(request: Message, { route, principal, note }: IncomingPost, call: ModernCall): MessageSource | undefined {
-    const { parked, known } = this.#context
-    if (!hasState(request) || !interactive.has(request.method!)) return undefined
+  /** Refuses a state that nobody made for this request, before any backend is asked for anything. */
+  #checkState(request: Message, { route, principal }: IncomingPost): void {
+    if (!isRetry(request)) return
+    const { parked, known, ownStates } = this.#context
+    const { id } = request
     const state = stringParam(request, 'requestState')
-    if (state === undefined) {
-      throw new GatewayError('params', 'params.requestState must be a string', { id: request.id })
-    }
-    const claimed = parked.claim(state, { route: route.path, principal, request })
-    if (claimed !== undefined) {
-      note.backend = claimed.interaction.backend.name
-      return call.goOn(claimed)
-    }
+    if (state === undefined) throw new GatewayError('params', 'params.requestState must be a string', { id })
+    if (parked.knowsState(state, { route: route.path, principal, request })) return
     // One of the modern era may have made it.
     const isAllLegacy = route.backends.every(backend => isVersion(known.get(backend)?.version ?? ''))
-    if (isAllLegacy) throw notGood('it was not made here', request.id)
-    return undefined
+    if (isAllLegacy) throw notGood('it was not made here', id)
+    if (principal.key !== anonymous.key) {
+      ownStates.check(state, { principal: principal.key, method: request.method! }, id)
+    }
+  }
+
+  /** What the client sends again with what it was asked for: the call that waits for that goes on. */
+  #resumed(request: Message, { route, principal, note }: IncomingPost, call: ModernCall): MessageSource | undefined {
+    if (!isRetry(request)) return undefined
+    const state = stringParam(request, 'requestState')!
+    const claimed = this.#context.parked.claim(state, { route: route.path, principal, request })
+    if (claimed === undefined) return undefined
+    note.backend = claimed.interaction.backend.name
+    return call.goOn(claimed)
   }
 }
+
+/** Whether it goes on with what an earlier request began. */
+const isRetry = (request: Message): boolean => interactive.has(request.method!) && hasState(request)
 
 /** Feeds an event stream: nothing of it is kept, and none of its events has an id. */
 async function carry(source: MessageSource, reader: Reader, request: Message, call: ModernCall): Promise<void> {

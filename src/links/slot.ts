@@ -25,7 +25,7 @@ export interface LinksOptions {
   readonly reopened: (link: Link, backend: Backend, users: ReadonlySet<Live>, told: boolean) => Promise<void>
   /** What the upstream said outside of exchanges was not heard for a while. Must not throw. */
   readonly missed?: (backend: Backend, users: ReadonlySet<Live>) => void
-  /** A link of one era, as users of the other see it. Made once for each link and user. */
+  /** A link that is, or whose user is, of the modern era, as the user sees it. Made once for each link and user. */
   readonly bridged?: (link: Link, live: Live, backend: Backend) => Link
 }
 
@@ -35,7 +35,7 @@ export class Slot {
   readonly #options: LinksOptions
   readonly #listeners = new Set<Live>()
   #link: Link | undefined
-  /** As users of the other era see it. */
+  /** As each of its users sees it. */
   #bridged = new WeakMap<Live, Link>()
   #opening: Promise<Link> | undefined
   #abort: AbortController | undefined
@@ -113,7 +113,7 @@ export class Slot {
 
   #seen(link: Link, live: Live): Link {
     const { bridged } = this.#options
-    if (link.era === eraOf(live) || bridged === undefined) return link
+    if (bridged === undefined || (link.era === 'legacy' && eraOf(live) === 'legacy')) return link
     let seen = this.#bridged.get(live)
     if (seen === undefined) {
       seen = bridged(link, live, this.backend)

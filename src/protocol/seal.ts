@@ -6,7 +6,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 
 const nonceBytes = 12
 const tagBytes = 16
-/** Longer texts are not looked at. */
+/** Longer texts are not looked at, unless more is said to be possible. */
 const maxText = 8_192
 
 export class Sealer {
@@ -25,9 +25,9 @@ export class Sealer {
     return Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString('base64url')
   }
 
-  /** Undefined: it was not sealed here for this purpose, or it was changed. */
-  open(purpose: string, text: string): unknown {
-    if (text.length > maxText) return undefined
+  /** Undefined: it was not sealed here for this purpose, it was changed, or it has more characters than `longest`. */
+  open(purpose: string, text: string, longest = maxText): unknown {
+    if (text.length > longest) return undefined
     const bytes = Buffer.from(text, 'base64url')
     const end = bytes.length - tagBytes
     if (end <= nonceBytes || bytes.toString('base64url') !== text) return undefined
