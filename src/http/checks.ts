@@ -8,7 +8,6 @@ import type { Authenticator, Principal } from '../auth/principal.ts'
 import { GatewayError } from '../errors.ts'
 import type { Note } from '../gateway/request.ts'
 import type { Route, Routes } from '../gateway/route.ts'
-import type { Bodies } from './bodies.ts'
 import { checkHeaders } from './headers.ts'
 import { hostCheck } from './host.ts'
 import { endBehind, isBehindLast } from './last.ts'
@@ -73,21 +72,17 @@ function stay(request: FastifyRequest, reply: FastifyReply): void {
 }
 
 /** After the preflight. */
-export function admission(
-  authenticator: Authenticator,
-  bodies: Bodies,
-  pressure: Pick<Pressure, 'level'>
-): onRequestHookHandler {
+export function admission(authenticator: Authenticator, pressure: Pick<Pressure, 'level'>): onRequestHookHandler {
   return function admit(request, _reply: FastifyReply, done) {
     try {
       if (pressure.level === 'full' && request.method !== 'DELETE') throw tooBusy()
       const { authorization } = request.raw.headers
       const principal = authenticator.authenticate({ authorization, address: request.ip })
       if (principal instanceof Promise) {
-        principal.then(known => enter(request, known, bodies)).then(() => done(), done)
+        principal.then(known => enter(request, known)).then(() => done(), done)
         return
       }
-      enter(request, principal, bodies)
+      enter(request, principal)
       done()
     } catch (error) {
       done(error as Error)
@@ -100,14 +95,13 @@ const tooBusy = (): GatewayError =>
     headers: { 'retry-after': '5', connection: 'close' }
   })
 
-function enter(request: FastifyRequest, principal: Principal, bodies: Bodies): void {
+function enter(request: FastifyRequest, principal: Principal): void {
   const { headers, method } = request.raw
   request.principal = principal
   checkMethod(method!)
   if (method === 'POST') checkContentType(headers['content-type'])
   request.accepts = accepts(headers.accept)
   checkAccept(method!, request.accepts)
-  if (method === 'POST') bodies.hold(request)
 }
 
 function checkAccept(method: string, { json, sse }: Accepts): void {

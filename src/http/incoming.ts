@@ -18,8 +18,9 @@ export interface Gateway {
   delete(incoming: Incoming): Promise<Answer>
 }
 
-export function answerTo(request: FastifyRequest, gateway: Gateway): Promise<Answer> {
-  const incoming = new Arrived(request)
+/** `body`: of a POST; others have none. */
+export function answerTo(request: FastifyRequest, body: Buffer, gateway: Gateway): Promise<Answer> {
+  const incoming = new Arrived(request, body)
   const { method } = request.raw
   if (method === 'POST') return gateway.post(incoming)
   return method === 'GET' ? gateway.get(incoming) : gateway.delete(incoming)
@@ -38,7 +39,7 @@ class Arrived implements IncomingPost, IncomingGet {
   readonly lastEventId
   readonly #request: FastifyRequest
 
-  constructor(request: FastifyRequest) {
+  constructor(request: FastifyRequest, body: Buffer) {
     this.#request = request
     this.route = request.route!
     this.principal = request.principal!
@@ -46,7 +47,7 @@ class Arrived implements IncomingPost, IncomingGet {
     this.session = header(request, sessionHeader)
     this.version = header(request, versionHeader)
     this.note = request.note
-    this.body = (request.body as Buffer | undefined) ?? empty
+    this.body = body
     this.rawHeaders = request.raw.rawHeaders
     this.accepts = request.accepts
     this.lastEventId = header(request, lastEventHeader)
@@ -60,5 +61,3 @@ class Arrived implements IncomingPost, IncomingGet {
 /** Stands once: that was checked. */
 const header = ({ raw: { headers } }: FastifyRequest, name: string): string | undefined =>
   headers[name] as string | undefined
-
-const empty = Buffer.alloc(0)

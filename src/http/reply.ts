@@ -2,7 +2,7 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { type ErrorCode, GatewayError, toGatewayError } from '../errors.ts'
+import { GatewayError, toGatewayError } from '../errors.ts'
 import type { Answer } from '../gateway/answer.ts'
 import { dispose } from '../protocol/disposable.ts'
 import { errorMessage } from '../protocol/make.ts'
@@ -136,24 +136,9 @@ export function writeError(reply: FastifyReply, thrown: unknown): FastifyReply {
     .send(bytes(errorMessage(error)))
 }
 
-/** What Fastify and Node say in their own words, in ours. */
+/** What Fastify says in its own words, in ours. */
 export function fromFastify(error: unknown): GatewayError {
-  if (error instanceof GatewayError) return error
-  const { code, statusCode } = (error ?? {}) as { code?: string; statusCode?: number }
-  const refusal = code === undefined ? undefined : refusals[code]
-  if (refusal !== undefined) {
-    return new GatewayError(refusal[0], refusal[1], { headers: { connection: 'close' }, cause: error })
-  }
-  if (statusCode !== undefined && statusCode < 500) {
-    return new GatewayError('header', 'the request is not valid', { headers: { connection: 'close' }, cause: error })
-  }
-  return toGatewayError(error)
-}
-
-const refusals: Readonly<Record<string, readonly [ErrorCode, string]>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: ['too_large', 'the body is larger than server.limits.body'],
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['header', 'the body is shorter or longer than its Content-Length'],
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['media_type', 'Content-Type is not a media type'],
-  // The client left while it sent the body: nobody reads this.
-  ECONNRESET: ['header', 'the body broke off']
+  const { statusCode } = (error ?? {}) as { statusCode?: number }
+  if (error instanceof GatewayError || statusCode === undefined || statusCode >= 500) return toGatewayError(error)
+  return new GatewayError('header', 'the request is not valid', { headers: { connection: 'close' }, cause: error })
 }

@@ -1,6 +1,6 @@
 /** The listener for clients: Fastify in front, the gateway as three functions behind. */
 import type { AddressInfo } from 'node:net'
-import fastify, { type FastifyInstance } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Authenticator } from '../auth/principal.ts'
 import type { Routes } from '../gateway/route.ts'
 import { Bodies } from './bodies.ts'
@@ -62,21 +62,28 @@ export async function createServer(
   })
   app.addHook('onRequest', arrival(routes, options, open))
   registerCors(app)
-  app.addHook('onRequest', admission(authenticator, bodies, pressure))
+  app.addHook('onRequest', admission(authenticator, pressure))
   const replies: ReplyOptions = { keepAlive, highWater: options.highWater, stallMs: options.stallMs, leaving: false }
+  // The answer is written by hand: what Fastify does with a promise costs more than all the checks together.
+  const serve = (request: FastifyRequest, reply: FastifyReply, body: Buffer): void => {
+    // While the body came, what is served there may have changed.
+    request.route = routes.find(request.route!.path)
+    if (request.route === undefined) {
+      reply.send(elsewhere(request.raw))
+      return
+    }
+    answerTo(request, body, gateway).then(
+      answer => writeAnswer(reply, answer, replies),
+      error => reply.send(error)
+    )
+  }
   app.route({
     method: ['GET', 'POST', 'DELETE'],
     // Which paths there are is looked up by the checks: that can change while the server runs.
     url: '*',
-    // The answer is written by hand: what Fastify does with a promise costs more than all the checks together.
     handler: (request, reply) => {
-      // While the body came, what is served there may have changed.
-      request.route = routes.find(request.route!.path)
-      if (request.route === undefined) return void reply.send(elsewhere(request.raw))
-      answerTo(request, gateway).then(
-        answer => writeAnswer(reply, answer, replies),
-        error => reply.send(error)
-      )
+      if (request.method !== 'POST') serve(request, reply, none)
+      else bodies.read(request, (refusal, body) => (refusal ? reply.send(refusal) : serve(request, reply, body)))
     }
   })
   await app.ready()
@@ -101,6 +108,8 @@ export async function createServer(
   }
 }
 
+const none = Buffer.alloc(0)
+
 /** Longer than the balancers in front of it keep an idle connection, which must be the first to let go (H4). */
 const keepAliveTimeout = 72_000
 
@@ -112,7 +121,6 @@ function fastifyFor(options: ServerOptions): FastifyInstance {
   const { headersTimeoutMs, requestTimeoutMs } = options
   const app = fastify({
     logger: false,
-    bodyLimit: options.bodyLimit,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout,
     forceCloseConnections: true,
@@ -135,11 +143,8 @@ function fastifyFor(options: ServerOptions): FastifyInstance {
   app.server.maxHeadersCount = maxHeaders
   answerExpectations(app.server)
   allowHalfClose(app.server)
-  // A body of DELETE means nothing: it is neither read nor judged.
-  app.addHttpMethod('DELETE', { overrideExisting: true })
-  app.removeAllContentTypeParsers()
-  // The usual type by its name, which Fastify finds without parsing it.
-  app.addContentTypeParser(['application/json', '*'], { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  // Bodies are not Fastify's to read. One of DELETE means nothing: nobody reads it.
+  for (const method of ['POST', 'DELETE']) app.addHttpMethod(method, { overrideExisting: true })
   // Other paths and HTTP methods were refused by the checks.
   app.setNotFoundHandler(({ raw }, reply) => writeError(reply, elsewhere(raw)))
   app.setErrorHandler((error, request, reply) => {
