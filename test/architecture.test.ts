@@ -73,7 +73,7 @@ const layers: readonly (readonly [RegExp, number])[] = [
   [/^handlers\//, adapters],
   [/^auth\/principal\.ts$/, ports],
   [/^auth\//, adapters],
-  [/^(links|exchanges|streams|sessions|instances|backends)\//, ports]
+  [/^(links|exchanges|streams|sessions|instances|backends|redis)\//, ports]
 ]
 
 const layerOf = (path: string): number | undefined => layers.find(([pattern]) => pattern.test(path))?.[1]
@@ -163,10 +163,10 @@ const seams: Readonly<Record<string, RegExp>> = {
 const redis = /^(@redis\/|redis$|ioredis$|iovalkey$)/
 
 const seamOf = (name: string): RegExp | undefined =>
-  name.startsWith('@fastify/') ? seams.fastify : redis.test(name) ? /(^|\/)redis\.ts$|^compose(\.ts$|\/)/ : seams[name]
+  name.startsWith('@fastify/') ? seams.fastify : redis.test(name) ? /^redis\/connection\.ts$/ : seams[name]
 
 t.test(
-  'Fastify is known in http/ alone, undici in two backend kinds, Redis in redis.ts, pino in the logger',
+  'Fastify is known in http/ alone, undici in two backend kinds, the Redis client in one file, pino in the logger',
   async t => {
     const out = files.flatMap(({ path, packages }) =>
       packages.filter(name => seamOf(name)?.test(path) === false).map(name => `${path} imports ${name}`)

@@ -19,24 +19,41 @@ export class Sealer {
 
   /** `purpose`: what is sealed for one is nothing to another. Gives base64url. */
   seal(purpose: string, facts: unknown): string {
-    const nonce = randomBytes(nonceBytes)
-    const cipher = createCipheriv('aes-256-gcm', this.#key, nonce).setAAD(Buffer.from(purpose))
-    const sealed = Buffer.concat([cipher.update(JSON.stringify(facts)), cipher.final()])
-    return Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString('base64url')
+    return this.sealBytes(purpose, JSON.stringify(facts)).toString('base64url')
   }
 
   /** Undefined: it was not sealed here for this purpose, it was changed, or it has more characters than `longest`. */
   open(purpose: string, text: string, longest = maxText): unknown {
     if (text.length > longest) return undefined
     const bytes = Buffer.from(text, 'base64url')
+    if (bytes.toString('base64url') !== text) return undefined
+    const opened = this.openBytes(purpose, bytes)
+    try {
+      return opened && JSON.parse(opened.toString())
+    } catch {
+      return undefined
+    }
+  }
+
+  /** The same for what no client carries. */
+  sealBytes(purpose: string, data: Uint8Array | string): Buffer {
+    const nonce = randomBytes(nonceBytes)
+    const cipher = createCipheriv('aes-256-gcm', this.#key, nonce).setAAD(Buffer.from(purpose))
+    const sealed = typeof data === 'string' ? cipher.update(data, 'utf8') : cipher.update(data)
+    return Buffer.concat([nonce, sealed, cipher.final(), cipher.getAuthTag()])
+  }
+
+  openBytes(purpose: string, bytes: Buffer): Buffer | undefined {
     const end = bytes.length - tagBytes
-    if (end <= nonceBytes || bytes.toString('base64url') !== text) return undefined
+    if (end < nonceBytes) return undefined
     const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, nonceBytes), {
       authTagLength: tagBytes
     })
     decipher.setAAD(Buffer.from(purpose)).setAuthTag(bytes.subarray(end))
     try {
-      return JSON.parse(Buffer.concat([decipher.update(bytes.subarray(nonceBytes, end)), decipher.final()]).toString())
+      const opened = decipher.update(bytes.subarray(nonceBytes, end))
+      decipher.final()
+      return opened
     } catch {
       return undefined
     }
