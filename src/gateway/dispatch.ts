@@ -60,7 +60,8 @@ export class Dispatch {
     if (era === 'modern') return await this.#modern.post(body, incoming, this.#mode(incoming))
     if (body.method === 'initialize') return await this.#initialize(body, incoming)
     const id = body.kind === 'request' ? body.id : undefined
-    const live = await sessionOf(incoming, this.#context, id)
+    const found = sessionOf(incoming, this.#context, id)
+    const live = found instanceof Promise ? await found : found
     check(live, incoming, this.#context, id)
     if (body.kind === 'request')
       return await this.#answer([this.#source(body, live, incoming)], [body.id!], live, incoming, false)

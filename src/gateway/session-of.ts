@@ -34,17 +34,23 @@ export function sessionOf(incoming: IncomingPost, context: Settings, id?: string
   })
 }
 
-/** The session that the request names. Rejects with `session` (404). */
-export async function known(incoming: Incoming, { sessions }: Settings, id?: string): Promise<Live> {
-  let live: Live | undefined
-  try {
-    live = await sessions.get(incoming.session!, incoming.route.path, incoming.principal.key)
-  } catch (error) {
-    throw toGatewayError(error).withId(id)
-  }
+/** The session that the request names. Throws, or rejects with, `session` (404). */
+export function known(incoming: Incoming, { sessions }: Settings, id?: string): Promise<Live> | Live {
+  const { route, principal } = incoming
+  const found = sessions.get(incoming.session!, route.path, principal.key)
+  if (!(found instanceof Promise)) return noted(found, incoming, id)
+  return found.then(
+    live => noted(live, incoming, id),
+    error => {
+      throw toGatewayError(error).withId(id)
+    }
+  )
+}
+
+function noted(live: Live | undefined, { note }: Incoming, id: string | undefined): Live {
   if (live === undefined) throw noSession(id)
-  if (facts.request.wanted) incoming.note.session = sessionHash(live)
-  incoming.note.version = live.record.client.version
+  if (facts.request.wanted) note.session = sessionHash(live)
+  note.version = live.record.client.version
   return live
 }
 

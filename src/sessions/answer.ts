@@ -2,13 +2,10 @@
 import { GatewayError } from '../errors.ts'
 
 /** Rejects with GatewayError `store`. */
-export async function answer<T>(asked: Promise<T>): Promise<T> {
+export async function answer<T>(asked: Promise<T> | T): Promise<T> {
   try {
     return await asked
   } catch (cause) {
-    throw unanswered(cause)
+    throw new GatewayError('store', 'the session store does not answer', { cause, headers: { 'retry-after': '5' } })
   }
 }
-
-export const unanswered = (cause: unknown): GatewayError =>
-  new GatewayError('store', 'the session store does not answer', { cause, headers: { 'retry-after': '5' } })

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { GatewayError } from '../errors.ts'
 import type { Era } from '../protocol/version.ts'
 import { facts } from '../telemetry/events.ts'
-import { answer, unanswered } from './answer.ts'
+import { answer } from './answer.ts'
 import type { Caps, SessionId, SessionRecord, SessionStore } from './session.ts'
 
 /** What this instance knows of a session that it has seen. */
@@ -86,31 +86,45 @@ export class Sessions {
     return era === 'modern' ? { ...live, modern: true } : live
   }
 
-  /** The session, when it exists on this route for this principal. One store operation. Throws GatewayError `store`. */
-  async get(id: SessionId, route: string, principal: string): Promise<Live | undefined> {
+  /**
+   * The session, when it exists on this route for this principal. One store operation; a promise only where the store gives one.
+   * Throws, or rejects with, GatewayError `store`.
+   */
+  get(id: SessionId, route: string, principal: string): Promise<Live | undefined> | Live | undefined {
+    const asked = this.#options.store.get(id, this.#options.idleMs)
+    return asked instanceof Promise
+      ? this.#answered(asked, id, route, principal)
+      : this.#found(asked, id, route, principal)
+  }
+
+  async #answered(
+    asked: ReturnType<SessionStore['get']>,
+    id: SessionId,
+    route: string,
+    principal: string
+  ): Promise<Live | undefined> {
     for (;;) {
       const ended = this.#ended
-      let record: SessionRecord | undefined
-      try {
-        record = await this.#options.store.get(id, this.#options.idleMs)
-      } catch (cause) {
-        throw unanswered(cause)
+      const record = await answer(asked)
+      // The one that ended while the store was asked may be this one.
+      if (record === undefined || this.#live.has(id) || this.#ended === ended) {
+        return this.#found(record, id, route, principal)
       }
-      const live = this.#live.get(id)
-      if (record === undefined) {
-        if (live !== undefined) this.#forget(live, 'expired')
-        return undefined
-      }
-      if (record.route !== route || record.principal !== principal) return undefined
-      if (live === undefined) {
-        // The one that ended while the store was asked may be this one.
-        if (this.#ended !== ended) continue
-        return this.#adopt(record)
-      }
-      if (record.revision > live.record.revision) live.record = record
-      live.seen = this.#now()
-      return live
+      asked = this.#options.store.get(id, this.#options.idleMs)
     }
+  }
+
+  #found(record: SessionRecord | undefined, id: SessionId, route: string, principal: string): Live | undefined {
+    const live = this.#live.get(id)
+    if (record === undefined) {
+      if (live !== undefined) this.#forget(live, 'expired')
+      return undefined
+    }
+    if (record.route !== route || record.principal !== principal) return undefined
+    if (live === undefined) return this.#adopt(record)
+    if (record.revision > live.record.revision) live.record = record
+    live.seen = this.#now()
+    return live
   }
 
   /** The session as this instance has it, without a look at the store. */

@@ -36,7 +36,7 @@ export class MemorySessionStore implements SessionStore {
     return 'created'
   }
 
-  async get(id: SessionId, ttlMs: number): Promise<SessionRecord | undefined> {
+  get(id: SessionId, ttlMs: number): ReturnType<SessionStore['get']> {
     const kept = this.#find(id)
     if (kept !== undefined) kept.expires = this.#until(ttlMs)
     return kept?.record

@@ -56,8 +56,8 @@ export interface SessionStore {
    * both are reached. Rejects when the id is taken.
    */
   create(record: SessionRecord, ttlMs: number, caps: Caps): Promise<'created' | 'full' | 'group-full'>
-  /** Also refreshes its time to live: one operation per call. */
-  get(id: SessionId, ttlMs: number): Promise<SessionRecord | undefined>
+  /** Also refreshes its time to live: one operation per call. Without a promise where the sessions are in this process. */
+  get(id: SessionId, ttlMs: number): Promise<SessionRecord | undefined> | SessionRecord | undefined
   /** Whether it exists. Does not refresh. */
   has(id: SessionId): Promise<boolean>
   /**

@@ -228,7 +228,7 @@ t.test('a store that does not answer is a 503 with the cause, and the sweeper su
   store.failing = true
   const down = { code: 'store', status: 503, headers: { 'retry-after': '5' }, cause: { message: 'down' } }
   await t.rejects(sessions.create(recordOf()), down)
-  await t.rejects(find(live), down)
+  await t.rejects(async () => find(live), down)
   await t.rejects(
     sessions.update(live, () => ({})),
     down
