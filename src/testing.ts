@@ -3,12 +3,13 @@ import { fileURLToPath } from 'node:url'
 import { createModuleBackend } from './backends/module/backend.ts'
 import type { LogLevel } from './handlers/content.ts'
 import { Things } from './handlers/thing.ts'
-import { latestLegacy } from './protocol/version.ts'
+import { capabilitiesKey, clientKey, versionKey } from './protocol/modern.ts'
+import { isModern, latestLegacy } from './protocol/version.ts'
 import { facts, type NoticeFact } from './telemetry/events.ts'
 import { type Answers, capabilitiesOf } from './testing/answers.ts'
 import { TestClient } from './testing/client.ts'
 
-export { ClientError, ProtocolError } from './handlers/errors.ts'
+export { ClientError, MissingCapabilityError, ProtocolError } from './handlers/errors.ts'
 export type { Answers, ElicitAnswer, ElicitRequest, Scripted } from './testing/answers.ts'
 export type { CallOptions, CallResult, Said, TestClient } from './testing/client.ts'
 
@@ -17,7 +18,7 @@ export interface TestOptions {
   readonly answers?: Answers
   /** What the client declares. Default: what `answers` has an answer for. */
   readonly capabilities?: Readonly<Record<string, unknown>>
-  /** Revision of the protocol. Default 2025-11-25. */
+  /** Revision of the protocol. Default 2025-11-25; from 2026-07-28 on every request says who asks. */
   readonly version?: string
   /** What is logged to the client. Default `debug`. */
   readonly level?: LogLevel
@@ -36,6 +37,8 @@ export async function testHandler(
 ): Promise<TestClient> {
   const { answers = {}, version = latestLegacy, level = 'debug', principal = 'anonymous' } = options
   const name = `test-${++tests}`
+  const capabilities = options.capabilities ?? capabilitiesOf(answers)
+  const info = { name: 'causeway/testing', version: '1' }
   const notices: NoticeFact[] = []
   const unsubscribe = facts.notice.subscribe(notice => {
     if (notice.backend === name && notice.level !== 'info') notices.push(notice)
@@ -46,8 +49,8 @@ export async function testHandler(
       principal: { key: principal },
       client: {
         version,
-        capabilities: JSON.stringify(options.capabilities ?? capabilitiesOf(answers)),
-        info: '{"name":"causeway/testing","version":"1"}'
+        capabilities: JSON.stringify(capabilities),
+        info: JSON.stringify(info)
       },
       signal: new AbortController().signal,
       receive: message => client.take(message),
@@ -57,7 +60,10 @@ export async function testHandler(
       await backend.close()
       unsubscribe()
     }
-    const client: TestClient = new TestClient(link, { principal, answers, notices, end })
+    const envelope = isModern(version)
+      ? { [versionKey]: version, [capabilitiesKey]: capabilities, [clientKey]: info }
+      : undefined
+    const client: TestClient = new TestClient(link, { principal, answers, envelope, notices, end })
     if ('logging' in link.server.capabilities) await client.request('logging/setLevel', { level })
     return client
   } catch (error) {

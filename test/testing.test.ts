@@ -63,6 +63,40 @@ t.test('the client answers by its script, with values or functions, and can what
   t.equal(client.asked[1]?.params.messages[0].content.text, 'Who? name')
 })
 
+t.test('a modern client says with each request who it is, is asked under keys, and brings answers', async t => {
+  const form = z.object({ name: z.string() })
+  const tool = defineTool({
+    name: 'greet',
+    async handler(_args, { elicit, sample, client }) {
+      const { content } = await elicit('Who?', form, { key: 'who' })
+      const poem = await sample({ messages: [], maxTokens: 10 })
+      return `${client.era} ${client.version} ${content?.name} ${(poem.content as { text: string }).text}`
+    }
+  })
+  const answers = { elicit: { action: 'accept', content: { name: 'Ada' } }, sample: 'a poem' } as const
+  await using client = await testHandler(tool, { version: '2026-07-28', answers })
+  const text = 'modern 2026-07-28 Ada a poem'
+  t.match(await client.callTool('greet'), { content: [{ text }] })
+  t.same(
+    client.asked.map(({ key }) => key),
+    ['who', 'sample-1']
+  )
+  const inputResponses = { who: { action: 'accept', content: { name: 'Eve' } } }
+  t.match(await client.request('tools/call', { name: 'greet', inputResponses }), { content: [{ text: /Eve/ }] })
+  t.same(
+    client.asked.map(({ key }) => key),
+    ['who', 'sample-1', 'sample-1']
+  )
+  await using unable = await testHandler(tool, { version: '2026-07-28' })
+  await t.rejects(unable.callTool('greet'), {
+    code: -32021,
+    data: { requiredCapabilities: { elicitation: { form: {} } } }
+  })
+  await using older = await testHandler(tool, { answers })
+  t.match(await older.callTool('greet'), { content: [{ text: 'legacy 2025-11-25 Ada a poem' }] })
+  t.notOk(older.asked.some(asked => 'key' in asked))
+})
+
 t.test('a short answer is enough to decline; without an answer the client cannot', async t => {
   await using declining = await testHandler(ask, { answers: { elicit: 'decline' } })
   t.match(await declining.callTool('ask'), { content: [{ text: 'decline' }] })

@@ -83,6 +83,11 @@ export interface Call {
  */
 export interface Link {
   readonly era: Era
+  /**
+   * Legacy in its ways, but it knows what modern requests carry (`_meta`, `inputResponses`), which is for it, and what it asks
+   * within them has a key ({@link keyOfAsk}).
+   */
+  readonly knowsModern?: true
   /** What all links of one modern upstream have in common; undefined for legacy ones. */
   readonly upstream?: Upstream
   readonly server: Server

@@ -23,7 +23,7 @@ export interface Asking {
   readonly backend: Backend
   readonly live: Live
   /** To the upstream; and as modern users see that. */
-  readonly link: Pick<Link, 'send' | 'server'>
+  readonly link: Pick<Link, 'send' | 'server' | 'knowsModern'>
   readonly bridge: Link
   readonly parked: Parked
   /** Why the client may not be asked that; undefined: it may. */
@@ -36,7 +36,7 @@ export class Interaction implements Exchange {
   readonly live: Live
   readonly backend: Backend
   readonly bridge: Link
-  readonly #questions = new Questions(() => this.#gathered())
+  readonly #questions: Questions
   readonly #asking: Asking
   readonly #inner: Exchange
   /** Of this round. */
@@ -60,6 +60,7 @@ export class Interaction implements Exchange {
     this.call = call
     this.#asking = asking
     this.origin = asking.parked.origin(call)
+    this.#questions = new Questions(() => this.#gathered(), asking.link.knowsModern === true)
     this.live = asking.live
     this.backend = asking.backend
     this.bridge = asking.bridge

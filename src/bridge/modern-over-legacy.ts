@@ -8,7 +8,7 @@ import { without } from '../protocol/edit.ts'
 import { makeError } from '../protocol/make.ts'
 import type { Message } from '../protocol/message.ts'
 import { stringMeta } from '../protocol/meta.ts'
-import { levelKey, modernKeys, modernParams } from '../protocol/modern.ts'
+import { levelKey, modernKeys, modernParams, roundParams } from '../protocol/modern.ts'
 import type { LinkState } from '../sessions/session.ts'
 import type { Place } from '../streams/stream-log.ts'
 import { type Asking, Interaction } from './interaction.ts'
@@ -43,7 +43,8 @@ export class ModernOverLegacy implements Link {
     if (hasState(request)) return notOurs(request.id!)
     const level = stringMeta(request, levelKey)
     const ready = level === undefined ? undefined : this.#wantLevel(level)
-    const begin = (): Exchange => this.#link.exchange(forLegacy(request), call)
+    const upstream = this.#link.knowsModern ? forBoth(request) : forLegacy(request)
+    const begin = (): Exchange => this.#link.exchange(upstream, call)
     return new Interaction(ready === undefined ? begin() : new Later(begin, ready), request, call, this.#asking)
   }
 
@@ -83,6 +84,12 @@ function forLegacy(request: Message): Message {
   let bare = meta === undefined ? request : without(request, meta, modernKeys)
   if (params !== undefined) bare = without(bare, params, modernParams)
   return bare
+}
+
+/** The request without what the bridge answers for. */
+const forBoth = (request: Message): Message => {
+  const { params } = request.scanned
+  return params === undefined ? request : without(request, params, roundParams)
 }
 
 /** An exchange that begins when `ready` resolves. */

@@ -1,10 +1,13 @@
 /** What an upstream asks during one exchange, until it is answered; and when it is time to ask the client (decisions: "When `input_required` is returned"). */
+import { keyOfAsk } from '../backends/ask-id.ts'
 import { type Message, sameId } from '../protocol/message.ts'
 import { type Input, inputOf } from './inputs.ts'
 
 /** Milliseconds: nothing came for so long since the last question, and at most since the first. */
 const quietMs = 15
 const gatherMs = 250
+/** Handlers ask at once what they ask side by side. */
+const handlerQuietMs = 1
 /** Questions of one exchange that may be open. */
 export const maxOpen = 64
 
@@ -12,13 +15,15 @@ export class Questions {
   /** By their keys; told to the client or not yet. */
   readonly open = new Map<string, Input>()
   readonly #gathered: () => void
+  readonly #isNamed: boolean
   #count = 0
   #timer: NodeJS.Timeout | undefined
   #since = 0
 
-  /** `gathered`: nothing more is to be expected for now. Must not throw. */
-  constructor(gathered: () => void) {
+  /** `gathered`: nothing more is to be expected for now. Must not throw. `isNamed`: questions come with their keys. */
+  constructor(gathered: () => void, isNamed: boolean) {
     this.#gathered = gathered
+    this.#isNamed = isNamed
   }
 
   get isFull(): boolean {
@@ -26,7 +31,7 @@ export class Questions {
   }
 
   add(asked: Message): void {
-    const input = inputOf(asked, `input-${++this.#count}`)
+    const input = inputOf(asked, this.#isNamed ? keyOfAsk(asked.id!) : `input-${++this.#count}`)
     this.open.set(input.key, input)
   }
 
@@ -52,7 +57,7 @@ export class Questions {
         this.#timer = undefined
         this.#gathered()
       },
-      Math.min(quietMs, leftMs)
+      Math.min(this.#isNamed ? handlerQuietMs : quietMs, leftMs)
     )
   }
 

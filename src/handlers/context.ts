@@ -12,7 +12,16 @@ export type Log = { readonly [Level in LogLevel]: (data: unknown) => Promise<voi
   data: unknown
 ) => Promise<void>)
 
-export interface ElicitOptions {
+export interface AskOptions {
+  /**
+   * What a modern client knows the question by (2026-07-28 basic/patterns/mrtr, "InputRequests"), 1 to 100 characters; no other
+   * open question of the call may have it. An answer that comes with the call under its key is taken, and nobody is asked.
+   * Default: `elicit-1`, `sample-1`, `roots-1`, counted for each kind in the order of asking.
+   */
+  readonly key?: string | undefined
+}
+
+export interface ElicitOptions extends AskOptions {
   /** Throw when the user's answer is unlike the schema; otherwise it is logged and given as it came. */
   readonly strict?: boolean
 }
@@ -88,7 +97,10 @@ export interface Session {
   has(key: string): boolean
 }
 
+/** Of the request, where the protocol has no sessions (modern), else of the session. */
 export interface ClientFacts {
+  /** `modern` from 2026-07-28 on: no session, and questions go out with an answer to the call, which waits for the next. */
+  readonly era: 'legacy' | 'modern'
   /** The revision of the protocol that it speaks. */
   readonly version: string
   readonly capabilities: Readonly<Record<string, unknown>>
@@ -105,7 +117,8 @@ export interface Context {
   readonly log: Log
   /**
    * Asks the user for a form: an object of strings, numbers, booleans and choices. Throws before anything is sent when the
-   * client cannot ask (`Client does not support elicitation. Cannot request user input.`) or the schema is no flat form.
+   * client cannot ask (a {@link MissingCapabilityError}, `Client does not support elicitation. Cannot request user input.`) or
+   * the schema is no flat form.
    * No secrets: use {@link elicitUrl}.
    */
   readonly elicit: <const S extends Schema>(
@@ -114,11 +127,12 @@ export interface Context {
     options?: ElicitOptions
   ) => Promise<ElicitResult<Infer<S>>>
   /** Asks the user for one text; undefined when the user declines or cancels. Throws as {@link elicit} does. */
-  readonly elicitText: (message: string, field?: TextField) => Promise<string | undefined>
+  readonly elicitText: (message: string, field?: TextField, options?: AskOptions) => Promise<string | undefined>
   /** Asks the user for one of several choices, a list or values with their titles. Otherwise like {@link elicitText}. */
   readonly elicitChoice: <const Choice extends string>(
     message: string,
-    choices: readonly Choice[] | Readonly<Record<Choice, string>>
+    choices: readonly Choice[] | Readonly<Record<Choice, string>>,
+    options?: AskOptions
   ) => Promise<Choice | undefined>
   /**
    * Asks the user to open an address (clients of 2025-11-25 that declared `elicitation.url`). `accept` says that the user
@@ -126,12 +140,13 @@ export interface Context {
    */
   readonly elicitUrl: (
     message: string,
-    url: string
+    url: string,
+    options?: AskOptions
   ) => Promise<{ readonly action: 'accept' | 'decline' | 'cancel'; readonly done: () => void }>
-  /** Asks the model of the client. Throws when it has none to offer. */
-  readonly sample: (options: SampleOptions) => Promise<SampleResult>
+  /** Asks the model of the client. Throws a {@link MissingCapabilityError} when it has none to offer. */
+  readonly sample: (params: SampleOptions, options?: AskOptions) => Promise<SampleResult>
   /** The folders that the client works on; none when it cannot tell. */
-  readonly roots: () => Promise<readonly Root[]>
+  readonly roots: (options?: AskOptions) => Promise<readonly Root[]>
   /** Calls back when the client says that they changed, until the call is over. */
   readonly onRootsChanged: (listener: () => void) => void
   /** Aborts when the call is cancelled, times out, or its session ends. */

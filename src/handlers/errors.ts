@@ -40,7 +40,24 @@ export class ClientError extends Error {
   }
 }
 
+/**
+ * The call needs something of the client that it did not declare, such as `{ sampling: {} }`; asking throws it too. A modern
+ * client gets error -32021 with `data.requiredCapabilities` (2026-07-28 basic/index, "Error Codes"); for others there is no such
+ * code: to them it is a tool's result with `isError`, or error -32603.
+ */
+export class MissingCapabilityError extends Error {
+  readonly requiredCapabilities: Readonly<Record<string, object>>
+  constructor(requiredCapabilities: Readonly<Record<string, object>>, message?: string) {
+    super(message ?? `Client does not support ${Object.keys(requiredCapabilities).join(', ')}.`)
+    this.name = 'MissingCapabilityError'
+    this.requiredCapabilities = requiredCapabilities
+  }
+}
+
 export const isToolError = (error: unknown): error is ToolError => error instanceof Error && error.name === 'ToolError'
 
 export const isProtocolError = (error: unknown): error is ProtocolError =>
   error instanceof Error && error.name === 'ProtocolError'
+
+export const isMissingCapability = (error: unknown): error is MissingCapabilityError =>
+  error instanceof Error && error.name === 'MissingCapabilityError'

@@ -14,6 +14,9 @@ export const modernKeys: ReadonlySet<string> = new Set([versionKey, capabilities
 /** Members of `params` that a legacy server would not know, or take for something else. */
 export const modernParams: ReadonlySet<string> = new Set(['inputResponses', 'requestState', 'task'])
 
+/** Those of them that a server which knows this revision has no use for: its calls go on by themselves, its tasks are legacy ones. */
+export const roundParams: ReadonlySet<string> = new Set(['requestState', 'task'])
+
 /** Methods whose complete results say how long they may be kept (server/utilities/caching). */
 export const cacheable: ReadonlySet<string> = new Set([
   'server/discover',

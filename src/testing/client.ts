@@ -1,3 +1,4 @@
+import { keyOfAsk } from '../backends/ask-id.ts'
 import type { Link } from '../backends/backend.ts'
 import type { ContentBlock, LogLevel, Meta, PromptMessage, ResourceContents } from '../handlers/content.ts'
 import { ClientError, ProtocolError } from '../handlers/errors.ts'
@@ -27,6 +28,8 @@ export interface Said {
   readonly method: string
   // biome-ignore lint/suspicious/noExplicitAny: tests look into it
   readonly params?: any
+  /** Of what a modern client is asked: its key. */
+  readonly key?: string
 }
 
 /** A client with the answers of a script. Everything it got is kept, in the order in which it came. */
@@ -42,6 +45,8 @@ export class TestClient {
   readonly #link: Link
   readonly #principal: string
   readonly #answers: Answers
+  /** Of every request; undefined in a session. */
+  readonly #envelope: Meta | undefined
   readonly #end: () => Promise<void>
   #ids = 0
 
@@ -50,6 +55,7 @@ export class TestClient {
     parts: {
       readonly principal: string
       readonly answers: Answers
+      readonly envelope: Meta | undefined
       readonly notices: readonly NoticeFact[]
       readonly end: () => Promise<void>
     }
@@ -57,6 +63,7 @@ export class TestClient {
     this.#link = link
     this.#principal = parts.principal
     this.#answers = parts.answers
+    this.#envelope = parts.envelope
     this.notices = parts.notices
     this.#end = parts.end
   }
@@ -94,7 +101,7 @@ export class TestClient {
   // biome-ignore lint/suspicious/noExplicitAny: tests look into it
   async request<Result = any>(method: string, params?: unknown, signal?: AbortSignal): Promise<Result> {
     signal?.throwIfAborted()
-    const request = makeRequest(String(++this.#ids), method, params)
+    const request = makeRequest(String(++this.#ids), method, this.#enveloped(params))
     const exchange = this.#link.exchange(request, { principal: { key: this.#principal } })
     const onAbort = (): void => exchange.cancel(String(signal?.reason))
     signal?.addEventListener('abort', onAbort)
@@ -119,7 +126,7 @@ export class TestClient {
   take(message: Message): void {
     const { method = '', params } = value(message) as Partial<Said>
     if (message.kind === 'request') {
-      this.asked.push({ method, params })
+      this.asked.push({ method, params, ...(this.#envelope === undefined ? {} : { key: keyOfAsk(message.id!) }) })
       void this.#answer(message.id!, method, params)
     } else if (method === 'notifications/progress') {
       const { progressToken: _token, ...progress } = params
@@ -135,6 +142,12 @@ export class TestClient {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.#end()
+  }
+
+  #enveloped(params: unknown): unknown {
+    if (this.#envelope === undefined) return params
+    const { _meta, ...rest } = (params ?? {}) as { readonly _meta?: Meta }
+    return { ...rest, _meta: { ...this.#envelope, ..._meta } }
   }
 
   /** Never rejects: a link that is closed wants no answer. */

@@ -4,6 +4,7 @@ import type { Running } from './running.ts'
 export class Asked {
   /** JSON text; the link's own. */
   readonly id: string
+  readonly key: string
   readonly answer: Promise<unknown>
   readonly #running: Running
   readonly #asking: Map<string, Asked>
@@ -11,8 +12,9 @@ export class Asked {
   #reject!: (error: Error) => void
 
   /** `asking`: the requests of the link, by the id that the client knows. */
-  constructor(id: string, running: Running, asking: Map<string, Asked>) {
+  constructor(id: string, key: string, running: Running, asking: Map<string, Asked>) {
     this.id = id
+    this.key = key
     this.#running = running
     this.#asking = asking
     this.answer = new Promise((resolve, reject) => {

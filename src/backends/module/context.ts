@@ -1,5 +1,5 @@
 import type { LogLevel, Meta, Root } from '../../handlers/content.ts'
-import type { Context, Log } from '../../handlers/context.ts'
+import type { AskOptions, Context, Log } from '../../handlers/context.ts'
 import { makeNotification } from '../../protocol/make.ts'
 import { type Message, textOf } from '../../protocol/message.ts'
 import { ask, objectOf } from './ask.ts'
@@ -42,24 +42,25 @@ class CallContext implements Context {
   }
 
   get elicitText(): Context['elicitText'] {
-    return (message, field) => quiet(elicitText(this.#conversation, this.#running, this.#name, message, field))
+    return (message, field, options) =>
+      quiet(elicitText(this.#conversation, this.#running, this.#name, message, field, options))
   }
 
   get elicitChoice(): Context['elicitChoice'] {
-    return (message, choices) =>
-      quiet(elicitChoice(this.#conversation, this.#running, this.#name, message, choices)) as Promise<never>
+    return (message, choices, options) =>
+      quiet(elicitChoice(this.#conversation, this.#running, this.#name, message, choices, options)) as Promise<never>
   }
 
   get elicitUrl(): Context['elicitUrl'] {
-    return (message, url) => quiet(elicitUrl(this.#conversation, this.#running, message, url))
+    return (message, url, options) => quiet(elicitUrl(this.#conversation, this.#running, message, url, options))
   }
 
   get sample(): Context['sample'] {
-    return options => quiet(sample(this.#conversation, this.#running, options))
+    return (params, options) => quiet(sample(this.#conversation, this.#running, params, options))
   }
 
   get roots(): Context['roots'] {
-    return () => quiet(roots(this.#conversation, this.#running))
+    return options => quiet(roots(this.#conversation, this.#running, options))
   }
 
   get onRootsChanged(): Context['onRootsChanged'] {
@@ -79,7 +80,7 @@ class CallContext implements Context {
   }
 
   get client(): Context['client'] {
-    return this.#conversation.client
+    return this.#running.caller.client
   }
 
   get meta(): Meta {
@@ -129,8 +130,8 @@ const metaOf = (request: Message): Meta => {
 }
 
 /** None from a client that does not have them (client/roots). */
-async function roots(conversation: Conversation, running: Running): Promise<readonly Root[]> {
-  if (objectOf(conversation.client.capabilities.roots) === undefined) return []
-  const answer = objectOf(await ask(conversation, running, 'roots/list'))
+async function roots(conversation: Conversation, running: Running, { key }: AskOptions = {}): Promise<readonly Root[]> {
+  if (objectOf(running.caller.client.capabilities.roots) === undefined) return []
+  const answer = objectOf(await ask(conversation, running, { method: 'roots/list', key }))
   return Array.isArray(answer?.roots) ? (answer.roots as Root[]) : []
 }

@@ -3,8 +3,10 @@ import type { Catalog } from '../../handlers/catalog.ts'
 import type { LogLevel } from '../../handlers/content.ts'
 import type { ClientFacts, Session } from '../../handlers/context.ts'
 import type { Message } from '../../protocol/message.ts'
+import { isModern } from '../../protocol/version.ts'
 import type { Client } from '../../sessions/session.ts'
 import type { Asked } from './asked.ts'
+import { membersOf } from './caller.ts'
 import { atLeast } from './levels.ts'
 import type { Shared } from './shared.ts'
 import type { Tasks } from './tasks.ts'
@@ -14,6 +16,7 @@ export const maxSubscriptions = 1_000
 
 /** What the calls of one link share: the client, its session, its log level, what it subscribed to. */
 export class Conversation {
+  /** Of the session; modern requests have their own ({@link Caller}). */
   readonly client: ClientFacts
   readonly session: Session
   readonly subscriptions = new Set<string>()
@@ -30,9 +33,10 @@ export class Conversation {
     this.#shared = shared
     this.#receive = receive
     this.client = {
+      era: isModern(client.version) ? 'modern' : 'legacy',
       version: client.version,
-      capabilities: objectOf(client.capabilities),
-      info: objectOf(client.info)
+      capabilities: membersOf(client.capabilities),
+      info: membersOf(client.info)
     }
     this.session = sessionOf(new Map())
     this.#level = shared.logging
@@ -96,15 +100,6 @@ export class Conversation {
 
   warn(what: string, problem: string): void {
     this.#shared.warn(what, problem)
-  }
-}
-
-const objectOf = (text: string): Readonly<Record<string, unknown>> => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
-  } catch {
-    return {}
   }
 }
 

@@ -1,5 +1,5 @@
 /** A single question: a form with one field. Undefined when the user does not say. */
-import type { TextField } from '../../handlers/context.ts'
+import type { AskOptions, TextField } from '../../handlers/context.ts'
 import type { JsonSchema } from '../../handlers/schema.ts'
 import type { Conversation } from './conversation.ts'
 import { elicit } from './elicit.ts'
@@ -10,10 +10,11 @@ async function elicitOne(
   running: Running,
   name: string,
   message: string,
-  answer: JsonSchema
+  answer: JsonSchema,
+  { key }: AskOptions
 ): Promise<string | undefined> {
   const form = { type: 'object', properties: { answer }, required: ['answer'] }
-  const { content } = await elicit(conversation, running, name, message, form, { strict: true })
+  const { content } = await elicit(conversation, running, name, message, form, { strict: true, key })
   return (content as { readonly answer: string } | undefined)?.answer
 }
 
@@ -22,8 +23,9 @@ export const elicitText = (
   running: Running,
   name: string,
   message: string,
-  field: TextField = {}
-): Promise<string | undefined> => elicitOne(conversation, running, name, message, { ...field, type: 'string' })
+  field: TextField = {},
+  options: AskOptions = {}
+): Promise<string | undefined> => elicitOne(conversation, running, name, message, { ...field, type: 'string' }, options)
 
 /** Choices as a list, or as values with their titles. */
 export const elicitChoice = (
@@ -31,10 +33,11 @@ export const elicitChoice = (
   running: Running,
   name: string,
   message: string,
-  choices: readonly string[] | Readonly<Record<string, string>>
+  choices: readonly string[] | Readonly<Record<string, string>>,
+  options: AskOptions = {}
 ): Promise<string | undefined> => {
   const field = Array.isArray(choices)
     ? { enum: choices }
     : { oneOf: Object.entries(choices).map(([value, title]) => ({ const: value, title })) }
-  return elicitOne(conversation, running, name, message, { type: 'string', ...field })
+  return elicitOne(conversation, running, name, message, { type: 'string', ...field }, options)
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { ElicitOptions, ElicitResult } from '../../handlers/context.ts'
+import type { AskOptions, ClientFacts, ElicitOptions, ElicitResult } from '../../handlers/context.ts'
+import { MissingCapabilityError } from '../../handlers/errors.ts'
 import { checkAnswer, formOf } from '../../handlers/form.ts'
 import type { Schema } from '../../handlers/schema.ts'
 import { makeNotification } from '../../protocol/make.ts'
@@ -9,10 +10,14 @@ import { ask, objectOf } from './ask.ts'
 import type { Conversation } from './conversation.ts'
 import type { Running } from './running.ts'
 
-const cannot = 'Client does not support elicitation. Cannot request user input.'
+const cannot = (mode: 'form' | 'url'): MissingCapabilityError =>
+  new MissingCapabilityError(
+    { elicitation: { [mode]: {} } },
+    'Client does not support elicitation. Cannot request user input.'
+  )
 
 /** A capability without members means forms only (client/elicitation, "Capabilities"). */
-function can({ version, capabilities }: Conversation['client'], mode: 'form' | 'url'): boolean {
+function can({ version, capabilities }: ClientFacts, mode: 'form' | 'url'): boolean {
   const elicitation = objectOf(capabilities.elicitation)
   if (elicitation === undefined || !hasElicitation(version)) return false
   if (mode === 'url') return hasElicitationMode(version) && elicitation.url !== undefined
@@ -27,13 +32,14 @@ export async function elicit(
   schema: Schema,
   options: ElicitOptions = {}
 ): Promise<ElicitResult<unknown>> {
-  const { version } = conversation.client
-  if (!can(conversation.client, 'form')) throw new Error(cannot)
+  const { version } = running.caller.client
+  if (!can(running.caller.client, 'form')) throw cannot('form')
   const requestedSchema = formOf(schema, version, field => {
     conversation.warn(name, `its form asks for "${field}", which looks like a secret: forms must not, elicitUrl may`)
   })
   const mode = hasElicitationMode(version) ? { mode: 'form' } : {}
-  const answer = objectOf(await ask(conversation, running, 'elicitation/create', { ...mode, message, requestedSchema }))
+  const params = { ...mode, message, requestedSchema }
+  const answer = objectOf(await ask(conversation, running, { method: 'elicitation/create', params, key: options.key }))
   const action = actionOf(answer)
   if (action !== 'accept') return { action }
   const checked = await checkAnswer(schema, requestedSchema, answer?.content)
@@ -45,12 +51,18 @@ export async function elicit(
 }
 
 /** Only the client that was asked is told of the end (client/elicitation, "Completion Notifications"). */
-export async function elicitUrl(conversation: Conversation, running: Running, message: string, url: string) {
-  if (!can(conversation.client, 'url')) throw new Error(cannot)
+export async function elicitUrl(
+  conversation: Conversation,
+  running: Running,
+  message: string,
+  url: string,
+  { key }: AskOptions = {}
+) {
+  if (!can(running.caller.client, 'url')) throw cannot('url')
   if (!URL.canParse(url)) throw new TypeError(`This is no URL: ${url}`)
   const elicitationId = randomUUID()
   const params = { mode: 'url', message, url, elicitationId }
-  const action = actionOf(objectOf(await ask(conversation, running, 'elicitation/create', params)))
+  const action = actionOf(objectOf(await ask(conversation, running, { method: 'elicitation/create', params, key })))
   return {
     action,
     done: () => conversation.tell(makeNotification('notifications/elicitation/complete', { elicitationId }))

@@ -6,6 +6,7 @@ import { value } from '../../protocol/write.ts'
 import type { Place } from '../../streams/stream-log.ts'
 import type { Call, Exchange, Link, OpenOptions, Server } from '../backend.ts'
 import { objectOf } from './ask.ts'
+import { Caller } from './caller.ts'
 import { complete } from './complete.ts'
 import { Conversation } from './conversation.ts'
 import { isLevel } from './levels.ts'
@@ -48,6 +49,7 @@ const methods: Readonly<Record<string, readonly [string | undefined, Method]>> =
 /** One client's conversation with the handlers of a backend: the server side of a legacy session, in process. */
 export class ModuleLink implements Link {
   readonly era = 'legacy'
+  readonly knowsModern = true
   readonly server: Server
   readonly state = undefined
   readonly #shared: Shared
@@ -69,7 +71,8 @@ export class ModuleLink implements Link {
   }
 
   exchange(request: Message, call: Call): Exchange {
-    const running = new Running(this.#shared, request, call, over => this.#running.delete(over))
+    const caller = new Caller(request, this.#conversation.client)
+    const running = new Running(this.#shared, request, call, caller, over => this.#running.delete(over))
     if (!this.#open) {
       running.queue.fail(this.#over(request.id))
       return running.queue
@@ -143,6 +146,7 @@ export class ModuleLink implements Link {
       throw new ProtocolError(-32601, `Method not found: ${request.method}`)
     }
     const { params } = value(request) as { params?: Params }
+    running.caller.bring(params?.inputResponses)
     return method(this.#conversation, params ?? {}, running)
   }
 }

@@ -1,5 +1,6 @@
 /** Responses as they go out. */
-import { ClientError } from '../../handlers/errors.ts'
+import type { ClientFacts } from '../../handlers/context.ts'
+import { ClientError, type MissingCapabilityError } from '../../handlers/errors.ts'
 import { failed } from '../../handlers/result.ts'
 import { makeError, makeResult } from '../../protocol/make.ts'
 import { type Message, readMessage } from '../../protocol/message.ts'
@@ -36,6 +37,13 @@ export const failureMessage = (id: string, error: unknown): Message =>
   error instanceof ClientError
     ? errorMessage(id, error)
     : makeError(id, -32603, error instanceof Error ? error.message : 'The handler failed.')
+
+/** The client did not declare what the call needs; only modern ones have a code for it (2026-07-28 basic/index, "Error Codes"). */
+export const missingMessage = (
+  id: string,
+  { message, requiredCapabilities }: MissingCapabilityError,
+  { era }: ClientFacts
+): Message => errorMessage(id, { code: era === 'modern' ? -32021 : -32603, message, data: { requiredCapabilities } })
 
 /** Of a handler that threw where nobody caught it: a tool's is a result, as if it had thrown in its call. */
 export function faultMessage({ id, method }: Message, error: unknown): Message {

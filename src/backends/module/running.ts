@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.ts'
-import { isProtocolError } from '../../handlers/errors.ts'
+import { isMissingCapability, isProtocolError } from '../../handlers/errors.ts'
 import { makeNotification, makeResult } from '../../protocol/make.ts'
 import type { Message } from '../../protocol/message.ts'
 import { facts } from '../../telemetry/events.ts'
@@ -7,9 +7,10 @@ import type { Call } from '../backend.ts'
 import { Queue } from '../queue.ts'
 import { inScope, type Scope } from '../scope.ts'
 import type { Asked } from './asked.ts'
+import type { Caller } from './caller.ts'
 import type { Follower } from './follower.ts'
 import { Progress } from './progress.ts'
-import { errorMessage, failureMessage, faultMessage, Json, resultMessage } from './response.ts'
+import { errorMessage, failureMessage, faultMessage, Json, missingMessage, resultMessage } from './response.ts'
 import type { Shared } from './shared.ts'
 import { Voice } from './voice.ts'
 
@@ -18,6 +19,7 @@ export class Running implements Scope {
   readonly queue: Queue
   readonly request: Message
   readonly call: Call
+  readonly caller: Caller
   /** By id. */
   readonly asked = new Map<string, Asked>()
   follower: Follower | undefined
@@ -33,10 +35,11 @@ export class Running implements Scope {
   #rootsListeners: (() => void)[] | undefined
 
   /** `over` is told when nothing of it runs any more, or nobody wants it. */
-  constructor(shared: Shared, request: Message, call: Call, over: (running: Running) => void) {
+  constructor(shared: Shared, request: Message, call: Call, caller: Caller, over: (running: Running) => void) {
     this.#shared = shared
     this.request = request
     this.call = call
+    this.caller = caller
     this.#over = over
     this.queue = new Queue({
       cancel: reason => this.#abort(new DOMException(reason ?? 'The call was cancelled.', 'AbortError')),
@@ -148,6 +151,7 @@ export class Running implements Scope {
 
   #failure(id: string, error: unknown): Message {
     if (isProtocolError(error)) return errorMessage(id, error)
+    if (isMissingCapability(error)) return missingMessage(id, error, this.caller.client)
     const text = `a handler failed in ${this.request.method}`
     facts.notice.publish({ level: 'error', text, backend: this.#shared.name, error })
     return failureMessage(id, error)

@@ -1,4 +1,5 @@
-import type { SampleOptions, SampleResult } from '../../handlers/context.ts'
+import type { AskOptions, SampleOptions, SampleResult } from '../../handlers/context.ts'
+import { MissingCapabilityError } from '../../handlers/errors.ts'
 import { hasSamplingArrays } from '../../protocol/version.ts'
 import { ask, objectOf } from './ask.ts'
 import type { Conversation } from './conversation.ts'
@@ -8,16 +9,19 @@ import type { Running } from './running.ts'
 export async function sample(
   conversation: Conversation,
   running: Running,
-  options: SampleOptions
+  options: SampleOptions,
+  { key }: AskOptions = {}
 ): Promise<SampleResult> {
-  const { capabilities, version } = conversation.client
+  const { capabilities, version } = running.caller.client
   const sampling = objectOf(capabilities.sampling)
-  if (sampling === undefined) throw new Error('Client does not support sampling. Cannot ask its model.')
+  if (sampling === undefined) {
+    throw new MissingCapabilityError({ sampling: {} }, 'Client does not support sampling. Cannot ask its model.')
+  }
   if ((options.tools !== undefined || options.toolChoice !== undefined) && sampling.tools === undefined) {
-    throw new Error('Client does not support sampling with tools.')
+    throw new MissingCapabilityError({ sampling: { tools: {} } }, 'Client does not support sampling with tools.')
   }
   const params = hasSamplingArrays(version) ? options : { ...options, messages: options.messages.map(singleBlock) }
-  return (await ask(conversation, running, 'sampling/createMessage', params)) as SampleResult
+  return (await ask(conversation, running, { method: 'sampling/createMessage', params, key })) as SampleResult
 }
 
 /** Before 2025-11-25 a message holds one block. */

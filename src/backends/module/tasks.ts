@@ -42,7 +42,8 @@ export class Tasks {
     }
     const { principal } = creator.call
     const call: Call = { principal }
-    const running = new Running(this.#shared, creator.request, call, over => this.#running.delete(over))
+    const { request, caller } = creator
+    const running = new Running(this.#shared, request, call, caller, over => this.#running.delete(over))
     const task = new Task(this.#conversation, running, ttl)
     this.#tasks.set(task.id, task)
     this.#shared.tasks.set(this.#owner, this.#count + 1)

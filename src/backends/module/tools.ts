@@ -1,5 +1,5 @@
 import type { Tool } from '../../handlers/catalog.ts'
-import { ClientError, isProtocolError, isToolError, ProtocolError } from '../../handlers/errors.ts'
+import { ClientError, isMissingCapability, isProtocolError, isToolError, ProtocolError } from '../../handlers/errors.ts'
 import { failed, resultOf } from '../../handlers/result.ts'
 import { facts } from '../../telemetry/events.ts'
 import { contextOf } from './context.ts'
@@ -44,6 +44,7 @@ async function run(conversation: Conversation, tool: Tool, given: Params, runnin
     return jsonOf(result)
   } catch (error) {
     if (isProtocolError(error) || running.queue.over) throw error
+    if (isMissingCapability(error) && running.caller.client.era === 'modern') throw error
     return failure(conversation, tool, error)
   }
 }
@@ -57,8 +58,8 @@ function failure(conversation: Conversation, tool: Tool, error: unknown): unknow
       return failed(error.message)
     }
   }
-  // What the client refused, or left unanswered, is no fault of the handler.
-  const level = error instanceof ClientError ? 'debug' : 'error'
+  // What the client refused, left unanswered or cannot do is no fault of the handler.
+  const level = error instanceof ClientError || isMissingCapability(error) ? 'debug' : 'error'
   facts.notice.publish({ level, text: `the tool ${name} failed`, backend: conversation.backend, error })
   return failed(error instanceof Error ? error.message : typeof error === 'string' ? error : 'The tool failed.')
 }

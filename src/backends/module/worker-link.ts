@@ -7,6 +7,7 @@ import type { WorkerThread } from './worker-thread.ts'
 /** A conversation with handlers in a thread of their own. */
 export class WorkerLink implements Link {
   readonly era = 'legacy'
+  readonly knowsModern = true
   readonly server: Server
   readonly state = undefined
   readonly #thread: WorkerThread

@@ -470,7 +470,7 @@ t.test('the context tells who calls, from where, and with what', async t => {
   const said = await client.tool('it', {}, { 'x/y': 1 })
   t.strictSame(JSON.parse(said.at(-1)?.result.content[0].text), {
     principal: { key: 'anonymous' },
-    client: { version: '2025-06-18', capabilities: { roots: {} }, info: { name: 'test', version: '1' } },
+    client: { era: 'legacy', version: '2025-06-18', capabilities: { roots: {} }, info: { name: 'test', version: '1' } },
     meta: { 'x/y': 1 }
   })
 })
