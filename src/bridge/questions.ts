@@ -6,8 +6,6 @@ import { type Input, inputOf } from './inputs.ts'
 /** Milliseconds: nothing came for so long since the last question, and at most since the first. */
 const quietMs = 15
 const gatherMs = 250
-/** Handlers ask at once what they ask side by side. */
-const handlerQuietMs = 1
 /** Questions of one exchange that may be open. */
 export const maxOpen = 64
 
@@ -57,7 +55,7 @@ export class Questions {
         this.#timer = undefined
         this.#gathered()
       },
-      Math.min(this.#isNamed ? handlerQuietMs : quietMs, leftMs)
+      Math.min(quietMs, leftMs)
     )
   }
 
