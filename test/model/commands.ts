@@ -3,15 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '../helpers/until.ts'
 import type { Call } from './call.ts'
 import type { Script, Step } from './ledger.ts'
+import type { Command } from './run.ts'
 import { kinds } from './upstreams.ts'
 import type { Session, World } from './world.ts'
-
-export interface Command {
-  readonly name: string
-  readonly weight: number
-  /** Does it, or returns false when there is nothing to do it to. Returns what the trace is to say. */
-  run(world: World): Promise<string | false>
-}
 
 const mostSessions = 7
 
@@ -49,7 +43,7 @@ const pause = ({ random }: World): Promise<unknown> =>
     () => sleep(1 + random.below(4))
   ])()
 
-export const commands: readonly Command[] = [
+export const commands: readonly Command<World>[] = [
   {
     name: 'open a session',
     weight: 6,

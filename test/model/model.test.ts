@@ -4,19 +4,18 @@
  */
 import t from 'tap'
 import { failOnRejections } from '../helpers/rejections.ts'
-import { runModel } from './run.ts'
+import { commands, pause } from './commands.ts'
+import { playModel } from './run.ts'
+import { World } from './world.ts'
 
 failOnRejections(t)
 // For more commands than usual.
 t.setTimeout(600_000)
 
-const seed = Number(process.env.MODEL_SEED ?? Math.floor(Math.random() * 2 ** 31))
-const commands = Number(process.env.MODEL_COMMANDS ?? 1_500)
-
-t.test(`${commands} commands with seed ${seed} (MODEL_SEED, MODEL_COMMANDS)`, async t => {
-  const began = performance.now()
-  const counts = await runModel(t, { seed, commands })
-  t.comment(`seed ${seed}, ${Math.round(performance.now() - began)} ms`)
-  for (const [name, count] of [...counts].sort()) t.comment(`${count} ${name}`)
-  t.pass()
+playModel(t, 'over one backend', {
+  start: World.start,
+  commands,
+  perRound: 150,
+  pause,
+  usual: 1_500
 })

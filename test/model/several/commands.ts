@@ -1,16 +1,10 @@
 /** What happens to a gateway with three backends on one route: each command with how often it is picked. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ask, wholeList } from '../../helpers/several.ts'
+import type { Command } from '../run.ts'
 import type { Target } from './member.ts'
 import { type BackendName, backendNames, guest, type Script } from './party.ts'
 import { mostMembers, type World } from './world.ts'
-
-export interface Command {
-  readonly name: string
-  readonly weight: number
-  /** Does it, or returns false when there is nothing to do it to. Returns what the trace is to say. */
-  run(world: World): Promise<string | false>
-}
 
 const flapping = ['f0', 'f1', 'f2', 'f3']
 
@@ -33,7 +27,7 @@ async function broken(world: World, forgets: boolean): Promise<string> {
   return name
 }
 
-export const commands: readonly Command[] = [
+export const commands: readonly Command<World>[] = [
   {
     name: 'open a session',
     weight: 6,
