@@ -18,7 +18,7 @@ export interface Everything {
 export async function end(all: Everything, times: { readonly delayMs: number; readonly deadlineMs: number }) {
   const { instance, server } = all
   const { inFlight, channels, listens, seats, desks, parked, asked } = all.context
-  const { generations, sessions, pressure, logger } = instance
+  const { generations, sessions, pressure, eventLoop, logger } = instance
   const { links, unions, probes, retiring, health } = all.upstream
   const { metrics, admin } = all.operators
   instance.state = 'leaving'
@@ -42,6 +42,7 @@ export async function end(all: Everything, times: { readonly delayMs: number; re
   await instance.closeStores()
   health.close()
   metrics.close()
+  eventLoop.close()
   await admin?.close()
   logger.info('stopped')
   await logger.close()

@@ -12,7 +12,9 @@ import { MemoryPresence } from '../instances/memory.ts'
 import { Sessions } from '../sessions/lifecycle.ts'
 import { MemorySessionStore } from '../sessions/memory.ts'
 import { MemoryStreamLog } from '../streams/memory.ts'
+import { EventLoop } from '../telemetry/event-loop.ts'
 import type { createLogger } from '../telemetry/logger.ts'
+import { Vitals } from '../telemetry/vitals.ts'
 import type { Served } from './backends.ts'
 import type { Parts } from './parts.ts'
 
@@ -28,6 +30,7 @@ export interface Instance extends Served {
   readonly sessions: Sessions
   readonly inFlight: InFlight
   readonly countdowns: Countdowns
+  readonly eventLoop: EventLoop
   readonly pressure: Pressure
   /** As the config has it at this moment; undefined: it is there no more. */
   readonly configOf: (backend: Pick<Backend, 'name'>) => BackendConfig | undefined
@@ -60,6 +63,7 @@ export function createInstance(
       caps: { total: max, perGroup: perAddress }
     }))
   )
+  const eventLoop = new EventLoop()
   return {
     ...served,
     config,
@@ -72,7 +76,8 @@ export function createInstance(
     sessions,
     inFlight: new InFlight(),
     countdowns: new Countdowns(),
-    pressure: new Pressure(),
+    eventLoop,
+    pressure: new Pressure(new Vitals(eventLoop)),
     configOf: ({ name }) => generations.current.config.backends.find(backend => backend.name === name),
     state: 'starting',
     async closeStores() {

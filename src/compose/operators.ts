@@ -19,20 +19,24 @@ export async function wireOperators(
   server: Pick<HttpServer, 'streams'>,
   broadcast: AdminTarget['broadcast']
 ): Promise<Operators> {
-  const { config, generations, outcomes, log, sessions, inFlight, gates, lists, pressure, configOf } = instance
+  const { config, generations, outcomes, log, sessions, inFlight, gates, lists, pressure, eventLoop, configOf } =
+    instance
   const states = () => backendStates(generations.current.backends.values(), { health, gates, inFlight, lists })
-  const metrics = createMetrics({
-    version,
-    sessions: () => sessions.count(),
-    streams: () => log.stats().streams,
-    bufferedBytes: () => log.stats().bytes,
-    events: () => log.stats().entries,
-    eventsDropped: () => log.stats().dropped,
-    draining: () => instance.state === 'leaving' || instance.state === 'draining',
-    pressure: () => pressure.level,
-    reloads: () => outcomes,
-    backends: () => states().map(backend => ({ ...backend, up: backend.state !== 'down' }))
-  })
+  const metrics = createMetrics(
+    {
+      version,
+      sessions: () => sessions.count(),
+      streams: () => log.stats().streams,
+      bufferedBytes: () => log.stats().bytes,
+      events: () => log.stats().entries,
+      eventsDropped: () => log.stats().dropped,
+      draining: () => instance.state === 'leaving' || instance.state === 'draining',
+      pressure: () => pressure.level,
+      reloads: () => outcomes,
+      backends: () => states().map(backend => ({ ...backend, up: backend.state !== 'down' }))
+    },
+    eventLoop
+  )
   if (config.admin === undefined) return { metrics, admin: undefined }
   const target: AdminTarget = {
     ready: () => instance.state === 'ready',

@@ -2,9 +2,6 @@
  * How near the process is to the end of its memory or of its time. What is open then goes on, and what is new waits elsewhere:
  * better a refusal than the end of everybody (P4).
  */
-import { constants, monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks'
-import { getHeapStatistics, setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { facts } from '../telemetry/events.ts'
 
 /** `high`: no new sessions. `full`: no requests but DELETE. */
@@ -43,7 +40,7 @@ export class Pressure {
   /** Readings since the level changed, or since the latest collection of ours. */
   #since = 0
 
-  constructor(vitals: Vitals = new ProcessVitals()) {
+  constructor(vitals: Vitals) {
     this.#vitals = vitals
     this.#timer = setInterval(() => this.look(), everyMs)
     this.#timer.unref()
@@ -84,50 +81,4 @@ export class Pressure {
 function levelOf(heap: number, delay: number): Level {
   if (100 * heap >= bounds.heapFull || delay >= bounds.delayFull) return 'full'
   return 100 * heap >= bounds.heapHigh || delay >= bounds.delayHigh ? 'high' : 'none'
-}
-
-/** Milliseconds between two looks at the event loop: without delay Node tells this much. */
-const resolution = 20
-
-class ProcessVitals implements Vitals {
-  readonly #delays = monitorEventLoopDelay({ resolution })
-  /** Garbage waits long for its collection: what is in use says little before that. */
-  readonly #collections = new PerformanceObserver(list => {
-    const full = list.getEntries().some(entry => (entry as unknown as Collection).detail.kind === major)
-    if (full) this.#live = inUse()
-  })
-  #live = 0
-
-  constructor() {
-    this.#delays.enable()
-    this.#collections.observe({ entryTypes: ['gc'] })
-  }
-
-  read(): Reading {
-    const { count, mean } = this.#delays
-    this.#delays.reset()
-    return { heap: Math.min(this.#live, inUse()), delay: count === 0 ? 0 : Math.max(0, mean / 1e6 - resolution) }
-  }
-
-  collect(): void {
-    setFlagsFromString('--expose-gc')
-    const collect = runInNewContext('gc') as (options: object) => unknown
-    collect({ type: 'major', execution: 'async' })
-  }
-
-  close(): void {
-    this.#delays.disable()
-    this.#collections.disconnect()
-  }
-}
-
-interface Collection {
-  readonly detail: { readonly kind: number }
-}
-
-const major = constants.NODE_PERFORMANCE_GC_MAJOR
-
-function inUse(): number {
-  const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics()
-  return used / limit
 }

@@ -1,6 +1,7 @@
 /** Metrics of one gateway, as Prometheus text. Counted from facts; what is a state is read when somebody looks. */
 import { Counter, Registry } from '@prometheus-io/client'
 import { Durations, type Series } from './durations.ts'
+import type { EventLoop } from './event-loop.ts'
 import { facts, type RequestFact } from './events.ts'
 import { other, reasonLabel, versionLabel } from './labels.ts'
 import { Operations } from './operations.ts'
@@ -16,7 +17,7 @@ export interface Metrics {
 
 const http = { network_transport: 'tcp', network_protocol_name: 'http' } as const
 
-export const createMetrics = (sources: Sources): Metrics => {
+export const createMetrics = (sources: Sources, loop: EventLoop): Metrics => {
   const registry = new Registry()
   const registers = [registry]
   registerStates(registry, sources)
@@ -54,7 +55,7 @@ export const createMetrics = (sources: Sources): Metrics => {
   })
   const sessions = new Durations(registry, 'mcp_server_session_duration_seconds', 'How long sessions were open.')
   const sessionSeries = new Map<string | undefined, Series>()
-  const stopProcess = registerProcess(registry)
+  registerProcess(registry, loop)
 
   const subscriptions = [
     facts.request.subscribe(fact => {
@@ -85,7 +86,6 @@ export const createMetrics = (sources: Sources): Metrics => {
     text: () => registry.metrics(),
     close() {
       for (const unsubscribe of subscriptions) unsubscribe()
-      stopProcess()
     }
   }
 }

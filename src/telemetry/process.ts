@@ -3,31 +3,25 @@
  * 100 ms and a histogram that nothing ends, so they would outlive the gateway that asked for them.
  */
 import { readdir } from 'node:fs/promises'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Registry } from '@prometheus-io/client'
+import type { EventLoop } from './event-loop.ts'
 import { readCounters, readGauge } from './read.ts'
 
-/** Milliseconds between two looks at the event loop. What Node tells is the time between them: a loop without delay has this. */
-const resolution = 20
-
-/** Returns what ends the measuring. */
-export const registerProcess = (registry: Registry): (() => void) => {
-  const delay = monitorEventLoopDelay({ resolution })
-  delay.enable()
+export function registerProcess(registry: Registry, loop: EventLoop): void {
   const lag = (part: string, read: () => number): void =>
     readGauge(
       registry,
       `nodejs_eventloop_lag_${part}_seconds`,
       `Event loop delay since the last scrape: ${part}.`,
-      () => (delay.count === 0 ? 0 : Math.max(0, read() / 1e9 - resolution / 1e3))
+      () => read() / 1e3
     )
-  lag('mean', () => delay.mean)
-  lag('p50', () => delay.percentile(50))
-  lag('p99', () => delay.percentile(99))
+  lag('mean', () => loop.mean)
+  lag('p50', () => loop.percentile(50))
+  lag('p99', () => loop.percentile(99))
   // Metrics are read in the order in which they were made: the last of these starts the next interval.
   lag('max', () => {
-    const { max } = delay
-    delay.reset()
+    const { max } = loop
+    loop.restart()
     return max
   })
 
@@ -49,7 +43,6 @@ export const registerProcess = (registry: Registry): (() => void) => {
     'Memory outside of the heap, buffers among it.',
     () => process.memoryUsage().external
   )
-  return () => delay.disable()
 }
 
 const openFiles = async (): Promise<number> => (await readdir('/proc/self/fd')).length

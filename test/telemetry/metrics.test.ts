@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
+import { EventLoop } from '../../src/telemetry/event-loop.ts'
 import { facts, type OperationFact, type RequestFact } from '../../src/telemetry/events.ts'
 import { createMetrics, type Metrics } from '../../src/telemetry/metrics.ts'
 import type { Sources } from '../../src/telemetry/states.ts'
@@ -30,8 +31,12 @@ const sources = (over: Partial<Sources> = {}): Sources => ({
 })
 
 const open = (t: Test, over?: Partial<Sources>): Metrics => {
-  const metrics = createMetrics(sources(over))
-  t.teardown(() => metrics.close())
+  const loop = new EventLoop()
+  const metrics = createMetrics(sources(over), loop)
+  t.teardown(() => {
+    metrics.close()
+    loop.close()
+  })
   return metrics
 }
 
