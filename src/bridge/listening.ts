@@ -26,7 +26,7 @@ export interface Member {
 
 /** How long (ms) an upstream may take to acknowledge. */
 const patienceMs = 5_000
-/** So long (ms) around the moment in which one stream takes the place of another the same message may come of both. */
+/** So long (ms) after one stream took the place of another may a message come that the first one gave already. */
 const overlapMs = 50
 /** Messages of that time that are kept. */
 const maxLate = 100
@@ -52,7 +52,10 @@ export class Listening {
   #opening: Promise<void> | undefined
   /** A filter of which nothing was honoured: it is not asked for again. */
   #refused: Filter | undefined
-  /** What came of late, and what of it came of the stream before this one: texts, with their times. */
+  /**
+   * What came while another stream is being opened, and what of it came of the stream before this one: texts, with their
+   * times. Anything earlier that comes again is another change.
+   */
   #late: Late[] = []
   #overlap: Late[] = []
   #timer: NodeJS.Timeout | undefined
@@ -99,6 +102,7 @@ export class Listening {
 
   async #open(asked: Filter): Promise<void> {
     clearTimeout(this.#timer)
+    this.#late = []
     const request = makeRequest('0', 'subscriptions/listen', { notifications: asked.params() })
     const exchange = this.#upstream.exchange(request)
     const stream: Stream = { exchange, asked, honoured: undefined }
@@ -189,7 +193,8 @@ export class Listening {
     this.#overlap = this.#overlap.filter(isRecent)
     const i = this.#overlap.findIndex(one => one.text === text)
     if (i !== -1) this.#overlap.splice(i, 1)
-    else this.#late = [...this.#late.filter(isRecent), { text, at: now }].slice(-maxLate)
+    else if (this.#opening !== undefined)
+      this.#late = [...this.#late.filter(isRecent), { text, at: now }].slice(-maxLate)
     return i !== -1
   }
 
