@@ -209,7 +209,7 @@ export class Correlator {
   }
 
   /**
-   * Requests and logs of the upstream name no call. With one exchange open they are taken to be its; a message of a task
+   * Requests and logs of the upstream name no call. With one call open they are taken to be its; a message of a task
    * outlives the exchange that began it, and everything else is of the whole conversation.
    */
   #unaddressed(message: Message): void {
@@ -253,11 +253,16 @@ export class Correlator {
   }
 
   #only(message: Message): Open | undefined {
-    if (this.#open.size !== 1) return undefined
     if (message.kind !== 'request' && message.method !== 'notifications/message') return undefined
     if (message.scanned.meta?.keys.includes(relatedTask)) return undefined
-    for (const open of this.#open.values()) return open
-    return undefined
+    let only: Open | undefined
+    for (const open of this.#open.values()) {
+      // A subscription says nothing but changes.
+      if (open.listens) continue
+      if (only !== undefined) return undefined
+      only = open
+    }
+    return only
   }
 
   /** Where the request went that the upstream cancels. */
