@@ -125,8 +125,9 @@ export class Desks {
   /** An idle one of this caller, else a new one if there may be one more. */
   #find(place: Place, caller: Caller): Live | undefined {
     const key = keyOf(caller)
-    for (const live of place.idle) {
-      if (keyOf(place.desks.get(live)!) !== key) continue
+    // The one used last: what a burst needed is given up when it is over, and a server that remembers is found again.
+    const live = [...place.idle].findLast(live => keyOf(place.desks.get(live)!) === key)
+    if (live !== undefined) {
       place.idle.delete(live)
       this.#options.seats.stand(caller, () => this.#freed(place, live), live)
       return live
@@ -141,9 +142,9 @@ export class Desks {
       }
       return undefined
     }
-    const live: Live = this.#options.seats.stand(caller, () => this.#freed(place, live))
-    place.desks.set(live, caller)
-    return live
+    const made: Live = this.#options.seats.stand(caller, () => this.#freed(place, made))
+    place.desks.set(made, caller)
+    return made
   }
 
   #mayHaveMore(place: Place, { principal }: Caller): boolean {
