@@ -16,6 +16,8 @@ export interface Peer {
   listPrompts(): Promise<{ prompts: { name: string }[] }>
   getPrompt(name: string, args?: Record<string, string>): Promise<unknown>
   complete(ref: Ref, argument: Argument, context?: { arguments: Record<string, string> }): Promise<unknown>
+  /** From here on changes of lists are told: clients of 2025 have nothing to do for it. */
+  listenToLists(): Promise<unknown>
   setLevel(level: 'debug' | 'info' | 'error' | 'emergency'): Promise<unknown>
   ping(): Promise<unknown>
   rootsChanged(): Promise<unknown>
@@ -44,12 +46,21 @@ export interface Answers {
     action: 'accept' | 'decline' | 'cancel'
     content?: Record<string, string | number | boolean | string[]>
   }
+  /** In place of `elicitation`: an answer to this request. */
+  user?: (params: Record<string, any>) => Answers['elicitation']
+  /** In place of `sample`: an answer to this request. */
+  model?: (params: Record<string, any>) => any
 }
+
+/** What a client says of itself unless told otherwise. */
+export const everything = { roots: { listChanged: true }, sampling: {}, elicitation: { form: {}, url: {} } }
+
+export type Capabilities = Readonly<Record<string, any>>
 
 /** Over Streamable HTTP, or a child of the client itself. */
 export type Target = { readonly url: string } | { readonly command: string; readonly args: readonly string[] }
 
-export type Connect = (target: Target, answers: Answers) => Promise<Peer>
+export type Connect = (target: Target, answers: Answers, capabilities?: Capabilities) => Promise<Peer>
 
 export interface Incoming {
   readonly method: string

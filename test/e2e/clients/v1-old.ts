@@ -46,6 +46,7 @@ export const connectOldV1: Connect = async (target, answers): Promise<Peer> => {
     listPrompts: () => client.listPrompts(),
     getPrompt: (name, args) => client.getPrompt({ name, arguments: args }),
     complete: (ref, argument) => client.complete({ ref, argument: { ...argument } }),
+    listenToLists: async () => {},
     setLevel: level => client.setLoggingLevel(level),
     ping: () => client.ping(),
     rootsChanged: () => client.sendRootsListChanged(),

@@ -7,15 +7,12 @@ import {
   ListRootsRequestSchema,
   ResultSchema
 } from '@modelcontextprotocol/sdk/types.js'
-import { type Answers, type Connect, Heard, type Peer } from './peer.ts'
+import { type Answers, type Capabilities, type Connect, everything, Heard, type Peer } from './peer.ts'
 
 type ClientTransport = Parameters<Client['connect']>[0]
 
-const clientWith = (answers: Answers, heard: Heard): Client => {
-  const client = new Client(
-    { name: 'e2e-v1', version: '1.0.0' },
-    { capabilities: { roots: { listChanged: true }, sampling: {}, elicitation: { form: {}, url: {} } } }
-  )
+const clientWith = (answers: Answers, heard: Heard, capabilities: Capabilities): Client => {
+  const client = new Client({ name: 'e2e-v1', version: '1.0.0' }, { capabilities })
   client.fallbackNotificationHandler = async message => heard.push(message)
   client.setRequestHandler(ListRootsRequestSchema, request => {
     heard.push(request)
@@ -23,19 +20,20 @@ const clientWith = (answers: Answers, heard: Heard): Client => {
   })
   client.setRequestHandler(CreateMessageRequestSchema, request => {
     heard.push(request)
+    if (answers.model) return answers.model(request.params)
     return { role: 'assistant', model: 'e2e', content: { type: 'text', text: answers.sample } }
   })
   client.setRequestHandler(ElicitRequestSchema, request => {
     heard.push(request)
-    return answers.elicitation
+    return answers.user?.(request.params) ?? answers.elicitation
   })
   return client
 }
 
 /** The client of SDK v1 as it is now: 2025-11-25. */
-export const connectV1: Connect = async (target, answers): Promise<Peer> => {
+export const connectV1: Connect = async (target, answers, capabilities = everything): Promise<Peer> => {
   const heard = new Heard()
-  const client = clientWith(answers, heard)
+  const client = clientWith(answers, heard, capabilities)
   const transport =
     'url' in target
       ? new StreamableHTTPClientTransport(new URL(target.url))
@@ -59,6 +57,7 @@ export const connectV1: Connect = async (target, answers): Promise<Peer> => {
     listPrompts: () => client.listPrompts(),
     getPrompt: (name, args) => client.getPrompt({ name, ...(args && { arguments: args }) }),
     complete: (ref, argument, context) => client.complete({ ref, argument, ...(context && { context }) }),
+    listenToLists: async () => {},
     setLevel: level => client.setLoggingLevel(level),
     ping: () => client.ping(),
     rootsChanged: () => client.sendRootsListChanged(),
