@@ -336,3 +336,16 @@ t.test('an exchange that ends while it holds the pipe lets it go', t => {
   correlator.fail(new GatewayError('backend_broke', 'gone'))
   t.end()
 })
+
+t.test('with one call open beside a subscription, log messages are of the call', async t => {
+  const { correlator, written, received, accept } = setUp()
+  correlator.speakModern()
+  correlator.exchange(read('{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{}}}'))
+  const exchange = correlator.exchange(call('2'))
+  const { id } = JSON.parse(written.at(-1)!) as { id: number }
+  const log = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}'
+  accept(log)
+  accept(`{"jsonrpc":"2.0","id":${id},"result":{}}`)
+  t.same(await all(exchange), [log, '{"jsonrpc":"2.0","id":2,"result":{}}'])
+  t.same(received, [])
+})

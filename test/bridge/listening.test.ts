@@ -112,6 +112,26 @@ t.test('what both streams say when one takes the place of the other is told once
   listening.leave(one)
 })
 
+t.test('what was told before another stream is opened is another change when it comes again', async t => {
+  const { streams, listening } = on()
+  const one = new Hearer()
+  one.lists.add('tools')
+  const first = listening.changed(one)
+  streams[0]!.acknowledge()
+  await first
+  streams[0]!.say(tools)
+  await until('it', () => one.heard.length === 1)
+  one.uris.add('a:b')
+  const second = listening.changed(one)
+  await until('the second', () => streams.length === 2)
+  streams[1]!.acknowledge()
+  await second
+  streams[1]!.say(tools)
+  await until('the other change', () => one.heard.length === 2)
+  t.same(one.heard, [[tools], [tools]])
+  listening.leave(one)
+})
+
 t.test('only what is honoured is', async t => {
   const { streams, listening } = on()
   const one = new Hearer()

@@ -48,6 +48,15 @@ t.test('one call at a time; the next of the same caller has the same desk, that 
   t.same(released, [first.live], 'the idle one made room')
 })
 
+t.test('of several that are free the one used last is taken', async t => {
+  const { desks, seats } = desksOf(t, 2)
+  const [first, second] = [desks.take(alice, backend), desks.take(alice, backend)]
+  seats.drop(first.leave()!)
+  seats.drop(second.leave()!)
+  t.equal(desks.take(alice, backend).live, second.live)
+  t.equal(desks.take(alice, backend).live, first.live)
+})
+
 t.test('what is held on stays; what was given up early is not used again', async t => {
   const { desks, seats, released } = desksOf(t, 2)
   const { live } = desks.take(alice, backend)

@@ -59,8 +59,8 @@ export async function startServers(t: Owner): Promise<Servers> {
   t.teardown(() => old.stop())
   t.teardown(() => modern.stop())
   const program = (name: string) => ({ command: process.execPath, args: [fixture(name), process.env[worldPort]!] })
-  // Callers of 2026-07-28 would get a process for each call, and twenty for twenty at once.
-  const stdio = (name: string) => ({ kind: 'stdio', ...program(name), pool: 'principal', maxProcesses: 6 })
+  // Callers of 2026-07-28 would get a process for each call.
+  const stdio = (name: string) => ({ kind: 'stdio', ...program(name), pool: 'principal' })
   const { gateway } = await startGateway(t, {
     backends: {
       'old-http': { kind: 'http', url: old.url },
