@@ -38,7 +38,19 @@ export async function resultOf(tool: Tool, returned: unknown, warn: Warn): Promi
   return made
 }
 
+/** For clients before 2026-07-28, whose structured content is an object: any other value goes along as text. */
+export function forLegacy(result: Result): Result {
+  const { structuredContent, ...rest } = result
+  if (structuredContent === undefined || isObject(structuredContent)) return result
+  const content = rest.content as readonly ContentBlock[]
+  if (content.some(({ type }) => type === 'text')) return rest
+  return { ...rest, content: [...content, { type: 'text', text: JSON.stringify(structuredContent) }] }
+}
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
+
 function wholeResult(tool: Tool, returned: unknown): ToolResult {
+  if (promisesAny(tool) && returned !== undefined && !isWhole(returned)) return { structuredContent: returned }
   if (returned === undefined || returned === null) return { content: [] }
   if (typeof returned === 'string') return { content: [returned] }
   if (isWhole(returned)) return returned
@@ -51,6 +63,9 @@ function wholeResult(tool: Tool, returned: unknown): ToolResult {
   if (json === undefined) throw new ToolError('The tool returned something that is no result.')
   return { content: [json] }
 }
+
+/** Whether its structured content need be no object (2026-07-28 server/tools, "Output Schema"). */
+export const promisesAny = ({ output }: Tool): boolean => output !== undefined && output.json.type !== 'object'
 
 const isBlock = (value: unknown): value is ContentBlock =>
   typeof value === 'object' && value !== null && typeof (value as { type?: unknown }).type === 'string'

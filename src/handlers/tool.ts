@@ -22,7 +22,10 @@ export interface ToolDefinition<I extends Schema = JsonSchema, O extends Schema 
   readonly name: string
   /** Of an object. Left out: the tool takes none. */
   readonly inputSchema?: I
-  /** Of an object. With it, `structuredContent` is checked before it is sent. */
+  /**
+   * With it, `structuredContent` is checked before it is sent. Clients before 2026-07-28 know objects alone: they are not
+   * shown another schema, and get another value as text.
+   */
   readonly outputSchema?: O
   readonly annotations?: ToolAnnotations
   readonly execution?: ToolExecution

@@ -22,15 +22,15 @@ const maxSchemaBytes = 262_144
 const maxSchemaDepth = 64
 
 /**
- * Throws a TypeError that says what is wrong with the schema: no object at its root, an unknown dialect, a `$ref` that is
+ * Throws a TypeError that says what is wrong with the schema: no object at the root of an input, an unknown dialect, a `$ref` that is
  * not in it (nothing is ever fetched), too large, too deep.
  */
 export function compile(schema: Schema, side: 'input' | 'output'): Validator {
-  return isStandard(schema) ? standard(schema, side) : plain(schema)
+  return isStandard(schema) ? standard(schema, side) : plain(schema, side)
 }
 
 function standard(schema: StandardSchema, side: 'input' | 'output'): Validator {
-  const json = bounded(jsonOf(schema, side))
+  const json = bounded(jsonOf(schema, side), side)
   const validate = (value: unknown) => schema['~standard'].validate(value)
   const run = isRisky(json) ? (value: unknown) => guarded(() => validate(value)) ?? tooLong : validate
   return {
@@ -66,8 +66,8 @@ export function jsonOf(schema: StandardSchema, side: 'input' | 'output'): JsonSc
   throw new TypeError(`this schema of ${vendor} cannot tell its JSON Schema: give a version that implements it`)
 }
 
-function plain(schema: JsonSchema): Validator {
-  const json = bounded(schema)
+function plain(schema: JsonSchema, side: 'input' | 'output'): Validator {
+  const json = bounded(schema, side)
   const quick = build(json, false)
   let thorough: ValidateFunction | undefined
   const check = (value: unknown): Checked => {
@@ -87,8 +87,9 @@ function plain(schema: JsonSchema): Validator {
   }
 }
 
-function bounded(json: JsonSchema): JsonSchema {
-  if (json.type !== 'object') throw new TypeError('the root of the schema must have "type": "object"')
+function bounded(json: JsonSchema, side: 'input' | 'output'): JsonSchema {
+  if (side === 'input' && json.type !== 'object')
+    throw new TypeError('the root of the schema must have "type": "object"')
   if (JSON.stringify(json).length > maxSchemaBytes)
     throw new TypeError(`the schema is larger than ${maxSchemaBytes} bytes`)
   if (deeper(json, maxSchemaDepth)) throw new TypeError(`the schema is nested deeper than ${maxSchemaDepth} levels`)

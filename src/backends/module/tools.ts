@@ -1,6 +1,6 @@
 import type { Tool } from '../../handlers/catalog.ts'
 import { ClientError, isMissingCapability, isProtocolError, isToolError, ProtocolError } from '../../handlers/errors.ts'
-import { failed, resultOf } from '../../handlers/result.ts'
+import { failed, forLegacy, promisesAny, resultOf } from '../../handlers/result.ts'
 import { facts } from '../../telemetry/events.ts'
 import { contextOf } from './context.ts'
 import type { Conversation } from './conversation.ts'
@@ -10,15 +10,22 @@ import { Json } from './response.ts'
 import type { Running } from './running.ts'
 import { isTask } from './tasks.ts'
 
-export function listTools(conversation: Conversation, params: Params): unknown {
+export function listTools(conversation: Conversation, params: Params, running: Running): unknown {
   const tools = [...conversation.catalog.tools.values()]
   const { items, nextCursor } = page(
     'tools',
-    tools.map(tool => tool.listed),
+    tools.map(tool => listedFor(tool, running)),
     params.cursor,
     conversation.pageSize
   )
   return { tools: items, nextCursor }
+}
+
+/** Output schemas of other things than objects came with 2026-07-28: older clients refuse whole lists for them. */
+function listedFor(tool: Tool, { caller }: Running): unknown {
+  if (!promisesAny(tool) || caller.client.era === 'modern') return tool.listed
+  const { outputSchema: _, ...older } = tool.listed
+  return older
 }
 
 /** server/tools, "Error Handling": an unknown tool is a protocol error; bad arguments and failures are results a model can mend. */
@@ -41,7 +48,7 @@ async function run(conversation: Conversation, tool: Tool, given: Params, runnin
     const context = contextOf(conversation, running, name)
     const returned = await conversation.invoke(name, () => tool.definition.handler(checked?.value ?? given, context))
     const result = await resultOf(tool, returned, problem => conversation.warn(`tool "${name}"`, problem))
-    return jsonOf(result)
+    return jsonOf(running.caller.client.era === 'modern' ? result : forLegacy(result))
   } catch (error) {
     if (isProtocolError(error) || running.queue.over) throw error
     if (isMissingCapability(error) && running.caller.client.era === 'modern') throw error

@@ -114,15 +114,39 @@ t.test('R53: structured content unlike its schema is an error result without it'
   t.strictSame(await client.result('excused'), { content: [{ type: 'text', text: 'no' }], isError: true })
 })
 
-t.test('R53: without a schema structured content passes, any JSON value, also with isError', async t => {
-  for (const structuredContent of [{ a: [1] }, [1, 2], 'x', 0, false]) {
-    const client = await clientOf(t, returning({ structuredContent, isError: true }))
-    t.strictSame(await client.result('it'), {
-      content: [{ type: 'text', text: JSON.stringify(structuredContent) }],
-      isError: true,
-      structuredContent
-    })
+t.test(
+  'R53: without a schema structured content passes, also with isError; older clients have objects alone',
+  async t => {
+    for (const structuredContent of [{ a: [1] }, [1, 2], 'x', 0, false]) {
+      const content = [{ type: 'text', text: JSON.stringify(structuredContent) }]
+      for (const version of ['2025-11-25', '2026-07-28']) {
+        const client = await clientOf(t, returning({ structuredContent, isError: true }), { version })
+        const passes =
+          version === '2026-07-28' || (!Array.isArray(structuredContent) && typeof structuredContent === 'object')
+        t.strictSame(await client.result('it'), { content, isError: true, ...(passes && { structuredContent }) })
+      }
+    }
   }
+)
+
+t.test('R53: an output schema of another thing than an object is for clients of 2026-07-28', async t => {
+  const outputSchema = { type: 'array' as const, items: { type: 'number' as const } }
+  const tools = [
+    { name: 'it', outputSchema, handler: () => [1, 2] },
+    { name: 'blocks', outputSchema, handler: () => ({ content: [image], structuredContent: [1, 2] }) },
+    { name: 'text', outputSchema: { type: 'string' as const }, handler: () => 'words' },
+    { name: 'wrong', outputSchema, handler: () => ['x'] }
+  ]
+  const [older, modern] = [await clientOf(t, { tools }), await clientOf(t, { tools }, { version: '2026-07-28' })]
+  t.strictSame((await modern.ask('tools/list')).result.tools[0].outputSchema, outputSchema)
+  t.strictSame(Object.keys((await older.ask('tools/list')).result.tools[0]), ['name', 'inputSchema'])
+  const text = { type: 'text', text: '[1,2]' }
+  t.strictSame(await modern.result('it'), { content: [text], structuredContent: [1, 2] })
+  t.strictSame(await older.result('it'), { content: [text] })
+  t.strictSame(await modern.result('blocks'), { content: [image], structuredContent: [1, 2] })
+  t.strictSame(await older.result('blocks'), { content: [image, text] }, 'none of its blocks is text')
+  t.strictSame((await modern.result('text')).structuredContent, 'words')
+  t.match(await modern.result('wrong'), { isError: true, content: [{ text: /unlike its schema/ }] })
 })
 
 t.test('R54: what a tool throws is an error result with the message and no stack; the log has the stack', async t => {

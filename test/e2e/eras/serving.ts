@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { pixel, silence } from '../../fixtures/conformance/content.ts'
 import { type Area, errorOf, type Feature, has, jsonOf, textOf } from './feature.ts'
-import { modernClients } from './names.ts'
+import { legacyBackends, legacyClients, modernClients } from './names.ts'
 
 /** A block of content arrives as it was sent. */
 const block = (name: string, kind: string, expected: object): Feature => ({
@@ -95,6 +95,21 @@ const structured: Area = {
           { outputSchema: { type: 'object', properties: { sum: { type: 'number' } } } }
         )
         has(await peer.callTool('sum', { a: 1, b: 2 }), { structuredContent: { sum: 3 }, content: [{ type: 'text' }] })
+      }
+    },
+    {
+      name: 'another value',
+      unless: [
+        { clients: legacyClients, why: 'structuredObject' },
+        { backends: legacyBackends, why: 'structuredObject' }
+      ],
+      async run({ peer }) {
+        const { tools } = await peer.listTools()
+        has(
+          tools.find(({ name }) => name === 'numbers'),
+          { outputSchema: { type: 'array' } }
+        )
+        has(await peer.callTool('numbers'), { structuredContent: [1, 2, 3] })
       }
     }
   ]
