@@ -62,6 +62,8 @@ export interface Server {
   readonly result: string
   /** JSON text of the DiscoverResult; of modern upstreams alone. */
   readonly discovered?: string
+  /** When that was read, milliseconds of `performance.now()`. */
+  readonly discoveredAt?: number
 }
 
 /** A modern upstream, asked by the gateway itself. It outlives its links, and is the same object for all of them. */

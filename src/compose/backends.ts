@@ -7,6 +7,7 @@ import { createWorkerBackend } from '../backends/module/worker.ts'
 import { createSseBackend } from '../backends/sse/backend.ts'
 import { createStdioBackend } from '../backends/stdio/backend.ts'
 import type { BackendConfig, Config } from '../config/config.ts'
+import { ConfiguredHints } from '../gateway/configured-hints.ts'
 import { Known } from '../gateway/known.ts'
 import { Limits } from '../gateway/limits.ts'
 import { Lists } from '../gateway/lists.ts'
@@ -20,6 +21,7 @@ export interface Served {
   readonly limits: Limits
   readonly gates: Gates
   readonly known: Known
+  readonly hints: ConfiguredHints
   readonly lists: Lists
 }
 
@@ -27,22 +29,25 @@ export function serveBackends(): Served {
   const limits = new Limits()
   const known = new Known()
   const gates = new Gates()
-  const lists = new Lists({ known, gates, timeoutMs: (backend, method) => limits.of(backend, method).timeout })
+  const hints = new ConfiguredHints()
+  const lists = new Lists({ known, gates, hints, timeoutMs: (backend, method) => limits.of(backend, method).timeout })
   const makers: Makers = {
     async backend(given, whole, again) {
       const backend = await createBackend(given, whole, again)
       limits.set(backend, given)
       gates.set(backend, gateLimitsOf(given))
+      hints.set(backend, given.hints)
       return backend
     },
     tune(backend, _before, after) {
       limits.set(backend, after)
       gates.set(backend, gateLimitsOf(after))
+      hints.set(backend, after.hints)
       backend.tune(after)
     },
     route: (route, whole, backends) => routeOf(route, whole, backends, lists)
   }
-  return { makers, limits, gates, known, lists }
+  return { makers, limits, gates, known, hints, lists }
 }
 
 const gateLimitsOf = ({ kind, calls, queue, queueTime, breaker }: BackendConfig): BackendLimits => {

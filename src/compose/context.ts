@@ -19,7 +19,7 @@ export function wireContext(
   downstream: DownstreamSide,
   modern: ModernEdge
 ): Context {
-  const { config, settings, sessions, inFlight, countdowns, known, lists, pressure } = instance
+  const { config, settings, sessions, inFlight, countdowns, known, hints, lists, pressure } = instance
   const { links, turns, receive } = upstream
   return settings.follow(
     {
@@ -33,6 +33,7 @@ export function wireContext(
       turns,
       receive,
       known,
+      hints,
       lists,
       maxDepth: config.server.limits.depth,
       self,

@@ -74,6 +74,7 @@ const invisible: readonly string[] = [
   'timeout',
   'maxTime',
   'pool',
+  'hints',
   'maxProcesses',
   'calls',
   'queue',

@@ -39,6 +39,14 @@ const extension = text
   .regex(/^[!-~]{1,128}$/, 'expected the start of a method such as com.example/')
   .refine(text => !core.test(text), 'expected methods outside the protocol: its own find their backends by themselves')
 
+const hint = z.strictObject({
+  ttl: duration({ zero: true }).prefault('0s').describe('How long they may be kept; 0s: not at all'),
+  scope: z
+    .enum(['public', 'private'], 'expected public or private')
+    .prefault('private')
+    .describe('public: they are the same for everybody, so that clients may share them')
+})
+
 const breaker = z.strictObject({
   failures: whole(1, 10_000).prefault(5).describe('Failures in a row after which calls are refused at once'),
   ratio: fraction().prefault(0.5).describe('Share of failed calls in the window that does the same'),
@@ -70,6 +78,13 @@ export const served = {
     .array(extension, 'expected a list of method prefixes')
     .prefault([])
     .describe('Starts of the methods outside the protocol that go to it, where several backends are behind a route'),
+  hints: z
+    .strictObject({
+      lists: hint.prefault({}).describe('Lists, and the answer to server/discover'),
+      reads: hint.prefault({}).describe('Resources that are read')
+    })
+    .prefault({})
+    .describe('What clients of 2026-07-28 are told of keeping its results, where it says nothing of that itself'),
   calls: whole(1, 1_000_000).prefault(1000).describe('Most calls in flight; further ones wait'),
   queue: whole(0, 1_000_000).prefault(1000).describe('Most calls that wait; further ones are refused'),
   queueTime: duration().prefault('5s').describe('How long a call may wait before it is refused'),

@@ -11,6 +11,7 @@ import type { Links, LinksOptions } from '../links/links.ts'
 import type { Live, Sessions } from '../sessions/lifecycle.ts'
 import type { Client } from '../sessions/session.ts'
 import type { Channels } from './channel.ts'
+import type { ConfiguredHints } from './configured-hints.ts'
 import type { Desks } from './desks.ts'
 import type { Known } from './known.ts'
 import type { Linked } from './linked.ts'
@@ -43,6 +44,7 @@ export interface Context {
   /** What backends said of themselves, and what they list: for routes with several. */
   readonly known: Known
   readonly lists: Lists
+  readonly hints: ConfiguredHints
   /** What backends linked to, on routes with several. */
   readonly linked: Linked
   /** What an upstream says outside of calls of clients. */

@@ -1,12 +1,15 @@
 import type { Backend } from '../backends/backend.ts'
 import type { GatewayError } from '../errors.ts'
-import { type Hint, noHint } from './hints.ts'
-import type { List } from './list-fetch.ts'
+import type { ConfiguredHints } from './configured-hints.ts'
+import { after, type Hint, noHint } from './hints.ts'
+import { emptyList, type List } from './list-fetch.ts'
 import type { Kind } from './list-items.ts'
 
 /** Milliseconds until a list that could not be read is asked for again: doubled each time. */
 const firstPause = 1_000
 const longestPause = 30_000
+
+type Silent = Pick<ConfiguredHints, 'of'>
 
 /** One list of one backend for one audience. */
 export class Entry {
@@ -14,8 +17,8 @@ export class Entry {
   readonly kind: Kind
   /** The last one that was read. */
   list: List | undefined
-  /** What the backend said of how long that holds. */
-  #hint = noHint
+  /** What the backend said of how long that holds; undefined: nothing. */
+  #hint: Hint | undefined
   /** Why there is none, or why it may be old. */
   failure: GatewayError | undefined
   fetching: Promise<void> | undefined
@@ -34,7 +37,7 @@ export class Entry {
     this.kind = kind
   }
 
-  read(list: List, hint: Hint, revision: number, now: number): void {
+  read(list: List, hint: Hint | undefined, revision: number, now: number): void {
     this.list = list
     this.#hint = hint
     this.failure = undefined
@@ -44,16 +47,20 @@ export class Entry {
     this.readAt = now
   }
 
-  /** Whether that is what the backend lists, as far as is known. One that says how long it holds is believed. */
-  isFresh(now: number, revision: number, ttlMs: number): boolean {
-    const { ttlMs: said } = this.#hint
+  /** Whether that is what the backend lists, as far as is known. `configured`: what holds where the backend says nothing. */
+  isFresh(now: number, revision: number, ttlMs: number, configured: Silent): boolean {
+    const { ttlMs: said } = this.#hint ?? this.#silent(configured)
     return this.#isCurrent(revision) && now - this.readAt < (said > 0 ? Math.min(ttlMs, said) : ttlMs)
   }
 
-  /** How much longer it may be kept. */
-  hintAt(now: number, revision: number): Hint {
+  /** How much longer it may be kept. Undefined: the backend has nothing of the kind, so that there is nothing to keep. */
+  hintAt(now: number, revision: number, configured: Silent): Hint | undefined {
     if (!this.#isCurrent(revision)) return noHint
-    return { ...this.#hint, ttlMs: Math.max(0, this.#hint.ttlMs - (now - this.readAt)) }
+    return this.list === emptyList ? undefined : after(this.#hint ?? this.#silent(configured), now - this.readAt)
+  }
+
+  #silent(configured: Silent): Hint {
+    return configured.of(this.backend, this.kind.method)
   }
 
   #isCurrent(revision: number): boolean {

@@ -20,15 +20,15 @@ export interface List {
   readonly hash: string
 }
 
-/** What the upstream says of how long it holds goes with one reading of a list, not with the list. */
+/** What the upstream says of how long it holds goes with one reading of a list, not with the list. Undefined: nothing. */
 export interface Fetched {
   readonly list: List
-  readonly hint: Hint
+  readonly hint: Hint | undefined
 }
 
 /** Of a backend that has nothing of the kind. */
 export const emptyList: List = { items: [], byId: new Map(), hash: '' }
-const nothing: Fetched = { list: emptyList, hint: noHint }
+const nothing: Fetched = { list: emptyList, hint: undefined }
 
 /**
  * `ask` sends a request and resolves to its response. Rejects with a GatewayError for an upstream that answers with an
@@ -46,7 +46,7 @@ export async function fetchList(
   const byId = new Map<string, Item>()
   const cursors = new Set<string>()
   const digest = createHash('sha256')
-  const hints: Hint[] = []
+  const hints: (Hint | undefined)[] = []
   let cursor: string | undefined
   let size = 0
   for (let pages = 1; ; pages++) {
@@ -71,7 +71,8 @@ export async function fetchList(
     await otherWork()
   }
   const list = { items: [...byId.values()], byId, hash: digest.digest('base64') }
-  return { list, hint: together(hints) }
+  const isSilent = hints.every(hint => hint === undefined)
+  return { list, hint: isSilent ? undefined : together(hints.map(hint => hint ?? noHint)) }
 }
 
 /** Of an error response; not a number: whatever else stands there is not repeated. */

@@ -53,7 +53,8 @@ export interface Page {
   readonly text: Buffer
   readonly size: number
   readonly nextCursor: string | undefined
-  readonly hint: Hint
+  /** Undefined: it says nothing of that. */
+  readonly hint: Hint | undefined
 }
 
 /** Throws a GatewayError `backend_invalid` when the response has no such list. */

@@ -6,7 +6,6 @@ import type { Links } from '../links/links.ts'
 import type { Message } from '../protocol/message.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { askUpstream } from './ask-upstream.ts'
-import { noHint } from './hints.ts'
 import type { Known } from './known.ts'
 import type { Entry } from './list-entry.ts'
 import { emptyList, type Fetched, fetchList } from './list-fetch.ts'
@@ -28,7 +27,7 @@ export function readList({ backend, kind, list }: Entry, live: Live, reading: Re
     const link = links.ready(live, backend) ?? (await links.get(live, backend))
     if (link.server.capabilities[kind.capability] === undefined) {
       // Links opened since have it: what they read counts.
-      return { list: (known.has(backend, kind.capability) ? list : undefined) ?? emptyList, hint: noHint }
+      return { list: (known.has(backend, kind.capability) ? list : undefined) ?? emptyList, hint: undefined }
     }
     const hear = (message: Message): void => receive(message, link, backend, links.users(live, backend))
     const options = { timeoutMs: timeoutMs(backend, kind.method), backend: backend.name, receive: hear }

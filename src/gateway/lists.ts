@@ -7,7 +7,8 @@ import { isBusy } from '../backends/busy.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { facts } from '../telemetry/events.ts'
-import type { Hint } from './hints.ts'
+import type { ConfiguredHints } from './configured-hints.ts'
+import { type Hint, together } from './hints.ts'
 import type { Known } from './known.ts'
 import { type Entry, Shelf } from './list-entry.ts'
 import type { List } from './list-fetch.ts'
@@ -15,6 +16,7 @@ import { type Kind, kinds } from './list-items.ts'
 import { type Reading, readList } from './list-read.ts'
 
 export interface ListsOptions extends Pick<Reading, 'known' | 'gates' | 'timeoutMs'> {
+  readonly hints: Pick<ConfiguredHints, 'of'>
   readonly now?: () => number
 }
 
@@ -61,12 +63,15 @@ export class Lists {
   /** Whether nothing has to be read. */
   areFresh(entries: readonly Entry[], ttlMs: number): boolean {
     const now = this.#now()
-    return entries.every(entry => entry.isFresh(now, this.#revision(entry), ttlMs))
+    const { hints } = this.#options
+    return entries.every(entry => entry.isFresh(now, this.#revision(entry), ttlMs, hints))
   }
 
-  /** How much longer what the entry has may be kept. */
-  hint(entry: Entry): Hint {
-    return entry.hintAt(this.#now(), this.#revision(entry))
+  /** How much longer what the entries have may be kept. */
+  hint(entries: readonly Entry[]): Hint {
+    const now = this.#now()
+    const { hints } = this.#options
+    return together(entries.flatMap(entry => entry.hintAt(now, this.#revision(entry), hints) ?? []))
   }
 
   /**
@@ -75,7 +80,7 @@ export class Lists {
    */
   reading(entry: Entry, live: Live, ttlMs: number, patienceMs: number): Promise<void> | undefined {
     const now = this.#now()
-    if (entry.isFresh(now, this.#revision(entry), ttlMs)) return undefined
+    if (entry.isFresh(now, this.#revision(entry), ttlMs, this.#options.hints)) return undefined
     if (entry.fetching === undefined) {
       if (live.closed || entry.isPaused(now, this.#revision(entry))) return undefined
       this.#begin(entry, live, patienceMs)

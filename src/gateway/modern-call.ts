@@ -8,7 +8,7 @@ import { type Message, textMeta } from '../protocol/message.ts'
 import { capabilitiesKey, interactive } from '../protocol/modern.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import type { Context } from './context.ts'
-import { forModern } from './modern-view.ts'
+import { type Answering, forModern } from './modern-view.ts'
 import type { Caller } from './seats.ts'
 import { self } from './self.ts'
 
@@ -102,11 +102,18 @@ export class ModernCall {
 
   /** What is told of a source's messages. `answers`: the backend that answers for itself. */
   view(source: MessageSource, request: Message, answers: Backend | undefined): MessageSource {
-    const { known } = this.#context
+    const { known, hints } = this.#context
+    const answering: Answering = {
+      get server() {
+        return serverInfoOf(answers && known.get(answers)?.result) ?? self.info
+      },
+      // Of several backends one reads.
+      hint: () => hints.of(answers ?? this.#running.at(-1)?.backend, request.method!)
+    }
     return {
       async next() {
         for (let message = await source.next(); message !== undefined; message = await source.next()) {
-          const seen = forModern(message, request, serverInfoOf(answers && known.get(answers)?.result) ?? self.info)
+          const seen = forModern(message, request, answering)
           if (seen !== undefined) return seen
         }
         return undefined

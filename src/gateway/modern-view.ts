@@ -10,15 +10,22 @@ import { makeError } from '../protocol/make.ts'
 import { type Message, stringParam, textMeta, textOf } from '../protocol/message.ts'
 import { stringMeta } from '../protocol/meta.ts'
 import { cacheable, capabilitiesKey, interactive, levelKey, serverKey } from '../protocol/modern.ts'
+import { type Hint, hintOf, membersOf } from './hints.ts'
 import { passes } from './levels.ts'
 
-/** Undefined: it is not for this request. `server`: JSON text of who answers. */
-export function forModern(message: Message, request: Message, server: string): Message | undefined {
+/** JSON text of who answers, and how long results of theirs may be kept of which nothing is said. */
+export interface Answering {
+  readonly server: string
+  readonly hint: () => Hint
+}
+
+/** Undefined: it is not for this request. */
+export function forModern(message: Message, request: Message, answering: Answering): Message | undefined {
   if (message.kind === 'notification') return isRelated(message, request) ? message : undefined
   if (message.kind === 'request') return undefined
   const { source, scanned } = message
   const error = textOf(source, scanned.top, 'error')
-  return error === undefined ? resultFor(message, request, server) : errorFor(message, error)
+  return error === undefined ? resultFor(message, request, answering) : errorFor(message, error)
 }
 
 /** Notifications that have a stream of their own in this revision, or none at all. */
@@ -66,7 +73,7 @@ interface Found {
   readonly end: number
 }
 
-function resultFor(message: Message, request: Message, server: string): Message {
+function resultFor(message: Message, request: Message, { server, hint }: Answering): Message {
   const { source, scanned } = message
   const { keys, spans } = scanned.top
   const start = spans[2 * keys.indexOf('result')]!
@@ -95,8 +102,9 @@ function resultFor(message: Message, request: Message, server: string): Message 
     else result = splice(result, { ...span, text: value })
   }
   if (type === '"complete"' && cacheable.has(request.method!)) {
-    if (!isDuration(text('ttlMs'))) set('ttlMs', '0')
-    if (!scopes.has(text('cacheScope'))) set('cacheScope', '"private"')
+    const { ttlMs, cacheScope } = membersOf(hintOf(text('ttlMs'), text('cacheScope')) ?? hint())
+    if (!isDuration(text('ttlMs'))) set('ttlMs', String(ttlMs))
+    if (!scopes.has(text('cacheScope'))) set('cacheScope', `"${cacheScope}"`)
   }
   const meta = found.get('_meta')
   if (meta === undefined || source[meta.start] !== 0x7b) {

@@ -3,7 +3,7 @@ import type { Backend } from '../backends/backend.ts'
 import { GatewayError } from '../errors.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { audienceOf } from './audience.ts'
-import { type Hint, together } from './hints.ts'
+import type { Hint } from './hints.ts'
 import type { Entry } from './list-entry.ts'
 import { type Kind, kinds } from './list-items.ts'
 import type { Merged } from './merge.ts'
@@ -89,7 +89,7 @@ export class View {
 
   /** How long a merged list may be kept. Who is left out may be back at any time. */
   hint(kind: Kind): Hint {
-    return together(this.entries(kind).map(entry => this.#union.lists.hint(entry)))
+    return this.#union.lists.hint(this.entries(kind))
   }
 
   /** One of its sessions is given the list. Who has another one than the rest hears of it, though it may be again what it was. */

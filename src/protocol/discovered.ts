@@ -10,10 +10,12 @@ export interface Discovered {
   readonly text: string
   /** Milliseconds for which it may be used again; 0 when it says nothing of that. */
   readonly ttlMs: number
+  /** When it was read, milliseconds of `performance.now()`. */
+  readonly at: number
 }
 
-/** Undefined for what is no DiscoverResult with a version that is spoken here. */
-export function readDiscovered(text: string): Discovered | undefined {
+/** Undefined for what is no DiscoverResult with a version that is spoken here. `at`: now. */
+export function readDiscovered(text: string, at = performance.now()): Discovered | undefined {
   const value: unknown = JSON.parse(text)
   if (!isObject(value) || !Array.isArray(value.supportedVersions)) return undefined
   const version = newestSpoken(value.supportedVersions)
@@ -23,7 +25,8 @@ export function readDiscovered(text: string): Discovered | undefined {
     version,
     capabilities: isObject(value.capabilities) ? value.capabilities : {},
     text,
-    ttlMs: typeof ttlMs === 'number' && ttlMs > 0 ? ttlMs : 0
+    ttlMs: typeof ttlMs === 'number' && ttlMs > 0 ? ttlMs : 0,
+    at
   }
 }
 

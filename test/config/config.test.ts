@@ -15,6 +15,7 @@ const configOf = (text: string) => {
 /** What every kind of backend has. */
 const common = {
   extensions: [],
+  hints: { lists: { ttl: 0, scope: 'private' }, reads: { ttl: 0, scope: 'private' } },
   calls: 1000,
   queue: 1000,
   queueTime: 5000,

@@ -53,6 +53,7 @@ const cases: [string, object, object, 'changed' | 'tuned', 'changed' | 'unchange
   ['calls', a, { ...a, calls: 1 }, 'tuned', 'unchanged'],
   ['queue', a, { ...a, queue: 1 }, 'tuned', 'unchanged'],
   ['queueTime', a, { ...a, queueTime: '1s' }, 'tuned', 'unchanged'],
+  ['hints', a, { ...a, hints: { reads: { ttl: '1s' } } }, 'tuned', 'unchanged'],
   ['no breaker', a, { ...a, breaker: 'off' }, 'tuned', 'unchanged'],
   ['another breaker', a, { ...a, breaker: { failures: 1 } }, 'tuned', 'unchanged'],
   ['another prefix', a, { ...a, prefix: 'x' }, 'tuned', 'changed'],

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import type { Link } from '../../src/backends/backend.ts'
 import { Gates } from '../../src/backends/gates.ts'
 import { GatewayError } from '../../src/errors.ts'
+import { ConfiguredHints } from '../../src/gateway/configured-hints.ts'
 import { Known } from '../../src/gateway/known.ts'
 import { kinds } from '../../src/gateway/list-items.ts'
 import { Lists } from '../../src/gateway/lists.ts'
@@ -22,7 +23,13 @@ function scene(_t: Test, capabilities: Record<string, unknown> = { tools: {} }) 
   const failed: number[] = []
   const opened: Live[] = []
   let open: (live: Live) => Promise<Link> = async () => link
-  const lists = new Lists({ known, gates: new Gates(), timeoutMs: () => 1_000, now: clock.now })
+  const lists = new Lists({
+    known,
+    gates: new Gates(),
+    hints: new ConfiguredHints(),
+    timeoutMs: () => 1_000,
+    now: clock.now
+  })
   lists.use({
     links: {
       ready: () => undefined,

@@ -11,11 +11,12 @@ const request = (method: string, meta: object = {}): Message => {
 }
 
 const server = '{"name":"s","version":"1"}'
+const answering = { server, hint: () => ({ ttlMs: 0, shared: false }) }
 const from = `"io.modelcontextprotocol/serverInfo":${server}`
 
 /** JSON text of the result that a result becomes. */
 function seen(result: string, method = 'tools/call', meta?: object): string {
-  const message = forModern(messageOf(`{"jsonrpc":"2.0","id":1,"result":${result}}`), request(method, meta), server)
+  const message = forModern(messageOf(`{"jsonrpc":"2.0","id":1,"result":${result}}`), request(method, meta), answering)
   const text = bytes(message!).toString()
   JSON.parse(text)
   return text.slice('{"jsonrpc":"2.0","id":1,'.length, -1).replace('"result":', '')
@@ -70,7 +71,7 @@ t.test('types of results are those that the request knows', async t => {
 t.test('errors of a range that is kept for the specification are translated, others pass as they are', async t => {
   const told = (error: string): string => {
     const message = messageOf(`{"jsonrpc":"2.0","id":1,"error":${error}}`)
-    return bytes(forModern(message, request('resources/read'), server)!)
+    return bytes(forModern(message, request('resources/read'), answering)!)
       .toString()
       .slice(23, -1)
   }
@@ -86,7 +87,7 @@ t.test('errors of a range that is kept for the specification are translated, oth
 
 t.test('of notifications those pass that have to do with the request', async t => {
   const passes = (method: string, params: object, meta: object = {}): boolean =>
-    forModern(messageOf(JSON.stringify({ jsonrpc: '2.0', method, params })), request('tools/call', meta), server) !==
+    forModern(messageOf(JSON.stringify({ jsonrpc: '2.0', method, params })), request('tools/call', meta), answering) !==
     undefined
   t.ok(passes('notifications/progress', { progressToken: 'a' }, { progressToken: 'a' }))
   t.notOk(passes('notifications/progress', { progressToken: '1' }, { progressToken: 1 }))
@@ -104,7 +105,7 @@ t.test('of notifications those pass that have to do with the request', async t =
 
 t.test('requests never come on the stream of an exchange', async t => {
   t.equal(
-    forModern(messageOf('{"jsonrpc":"2.0","id":1,"method":"roots/list"}'), request('tools/call'), server),
+    forModern(messageOf('{"jsonrpc":"2.0","id":1,"method":"roots/list"}'), request('tools/call'), answering),
     undefined
   )
 })

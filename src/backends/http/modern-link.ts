@@ -23,8 +23,9 @@ export class ModernHttpLink implements Link {
     this.#modern = modern
     this.#options = options
     const { name } = modern.wire
-    const { version, capabilities, text } = discovered
-    this.server = { version, capabilities, result: asInitializeResult(discovered, name), discovered: text }
+    const { version, capabilities, text, at } = discovered
+    const result = asInitializeResult(discovered, name)
+    this.server = { version, capabilities, result, discovered: text, discoveredAt: at }
     this.state = modernState
     this.upstream = modern.upstream
     this.#forget = modern.onOver(() => this.#end())

@@ -65,8 +65,9 @@ export async function meet(pipe: Correlator, meeting: Meeting): Promise<Met> {
 
 function modern(pipe: Correlator, discovered: Discovered, backend: string): Met {
   pipe.speakModern()
-  const { version, capabilities, text } = discovered
-  const server = { version, capabilities, result: asInitializeResult(discovered, backend), discovered: text }
+  const { version, capabilities, text, at } = discovered
+  const result = asInitializeResult(discovered, backend)
+  const server = { version, capabilities, result, discovered: text, discoveredAt: at }
   return { verdict: { era: 'modern', discovered }, server }
 }
 

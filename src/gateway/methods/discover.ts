@@ -7,6 +7,7 @@ import type { Message } from '../../protocol/message.ts'
 import type { Live } from '../../sessions/lifecycle.ts'
 import { capabilitiesOf, instructionsOf } from '../capabilities.ts'
 import type { Context } from '../context.ts'
+import { type Hint, membersOf, noHint, ofDiscovery, together } from '../hints.ts'
 import type { Route } from '../route.ts'
 import { serversOf } from './meet.ts'
 
@@ -15,25 +16,29 @@ type Capabilities = Readonly<Record<string, unknown>>
 export const discover = (request: Message, route: Route, live: Live, context: Context): MessageSource =>
   later(request.id!, async () => {
     const { backend, union, versions } = route
-    const said =
+    const servers =
       backend === undefined
-        ? together(await serversOf(live, union!, context))
-        : alone((await context.links.get(live, backend)).server)
+        ? await serversOf(live, union!, context)
+        : [{ backend, server: (await context.links.get(live, backend)).server }]
+    const { capabilities, instructions } = backend === undefined ? ofSeveral(servers) : alone(servers[0]!.server!)
     return single(
       makeResult(request.id!, {
         supportedVersions: [...versions].reverse(),
-        capabilities: offered(said.capabilities),
-        instructions: said.instructions
+        capabilities: offered(capabilities),
+        instructions,
+        ...membersOf(together(servers.map(one => hint(one, context))))
       })
     )
   })
+
+type Servers = Awaited<ReturnType<typeof serversOf>>
 
 interface Said {
   readonly capabilities: Capabilities
   readonly instructions: unknown
 }
 
-const together = (servers: Awaited<ReturnType<typeof serversOf>>): Said => ({
+const ofSeveral = (servers: Servers): Said => ({
   capabilities: capabilitiesOf(servers.map(({ server }) => server?.capabilities)),
   instructions: instructionsOf(servers.map(({ backend, server }) => ({ name: backend.name, server })))
 })
@@ -41,6 +46,11 @@ const together = (servers: Awaited<ReturnType<typeof serversOf>>): Said => ({
 function alone({ capabilities, result }: Server): Said {
   const { instructions } = JSON.parse(result) as { instructions?: unknown }
   return { capabilities, instructions: typeof instructions === 'string' ? instructions : undefined }
+}
+
+/** Of one that was never met it may be something else in a moment. */
+function hint({ backend, server }: Servers[number], { hints }: Context): Hint {
+  return server === undefined ? noHint : (ofDiscovery(server) ?? hints.of(backend, 'server/discover'))
 }
 
 /** Legacy tasks are nothing to modern clients. */
