@@ -12,26 +12,28 @@ const missingCapability = -32021
 /** The error in place of the result; undefined when there is nothing wrong with it. `capabilities`: JSON text of the request's own. */
 export function wrongInputs(response: Message, capabilities: string): Message | undefined {
   try {
-    for (const { message } of readInputRequired(response).requests) {
-      const request = message('0')
-      const refused = refusal(request, capabilities)
-      if (refused === undefined) continue
-      const data = { requiredCapabilities: required(request) }
-      return makeError(
-        response.id,
-        missingCapability,
-        `the backend asks for what was not declared: ${refused.text}`,
-        data
-      )
-    }
-    return undefined
+    const requests = readInputRequired(response).requests.map(({ message }) => message('0'))
+    const refused = requests.filter(request => refusal(request, capabilities) !== undefined)
+    if (refused.length === 0) return undefined
+    const why = refusal(refused[0]!, capabilities)!.text
+    const data = { requiredCapabilities: together(refused.map(required)) }
+    return makeError(response.id, missingCapability, `the backend asks for what was not declared: ${why}`, data)
   } catch {
     const text = 'the backend answered with a wish for input that cannot be read'
     return makeError(response.id, -32603, text, { reason: 'backend_invalid' })
   }
 }
 
-function required(request: Message): Record<string, unknown> {
+type Capabilities = Readonly<Record<string, object>>
+
+/** All that is missing is told at once, so that a client does not find out one after the other. */
+const together = (all: readonly Capabilities[]): Capabilities =>
+  all.reduce<Record<string, object>>((sum, one) => {
+    for (const [name, parts] of Object.entries(one)) sum[name] = { ...sum[name], ...parts }
+    return sum
+  }, {})
+
+function required(request: Message): Capabilities {
   switch (request.method) {
     case 'sampling/createMessage':
       return { sampling: textParam(request, 'tools') === undefined ? {} : { tools: {} } }

@@ -36,6 +36,11 @@ t.test('what was not declared is an error that names it', async t => {
   }
 })
 
+t.test('several that were not declared are named together', async t => {
+  const { error } = wrong({ a: form, b: url, c: tools, d: sampling, e: roots }, { roots: {} })
+  t.same(error.data, { requiredCapabilities: { elicitation: { form: {}, url: {} }, sampling: { tools: {} } } })
+})
+
 t.test('what cannot be read is the error of the backend', async t => {
   for (const inputs of [undefined, [], 'x', { a: 1 }, { a: null }, { a: { method: 'tools/call' } }]) {
     t.match(wrong(inputs, {}), { error: { code: -32603, data: { reason: 'backend_invalid' } } })

@@ -19,15 +19,21 @@ export class ModernClient {
   readonly url: string
   readonly version: string
   readonly capabilities: unknown
+  readonly agent: RawRequest['agent']
   lastId = 0
 
   constructor(
     url: string,
-    { version = '2026-07-28', capabilities = {} }: { version?: string; capabilities?: unknown } = {}
+    {
+      version = '2026-07-28',
+      capabilities = {},
+      agent
+    }: { version?: string; capabilities?: unknown; agent?: RawRequest['agent'] } = {}
   ) {
     this.url = url
     this.version = version
     this.capabilities = capabilities
+    this.agent = agent
   }
 
   request(method: string, params: Readonly<Record<string, unknown>> = {}, saying: Saying = {}): Promise<RawResponse> {
@@ -41,6 +47,7 @@ export class ModernClient {
     const name = nameParam(method)
     const named = name === undefined ? undefined : params[name]
     return send(this.url, {
+      agent: this.agent,
       headers: {
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',

@@ -3,23 +3,15 @@
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import type { Authenticator } from '../../src/auth/principal.ts'
-import { GatewayError } from '../../src/errors.ts'
 import type { Catalog } from '../helpers/catalog.ts'
+import { lastOf, ModernClient } from '../helpers/modern.ts'
 import { Random } from '../helpers/random.ts'
 import { RawClient } from '../helpers/raw-client.ts'
 import { failOnRejections } from '../helpers/rejections.ts'
 import { names, startSeveral, wholeList } from '../helpers/several.ts'
+import { as, users } from '../helpers/users.ts'
 
 failOnRejections(t)
-
-const authenticator: Authenticator = {
-  authenticate({ authorization }) {
-    const user = /^Bearer ([a-z]+)$/.exec(authorization ?? '')?.[1]
-    if (user === undefined) throw new GatewayError('origin', 'who are you?')
-    return { key: `issuer ${user}`, issuer: 'issuer', subject: user }
-  }
-}
 
 class User extends RawClient {
   readonly name: string
@@ -28,7 +20,7 @@ class User extends RawClient {
     this.name = name
   }
   override get headers(): Record<string, string | undefined> {
-    return { ...super.headers, authorization: `Bearer ${this.name}` }
+    return { ...super.headers, ...as(this.name) }
   }
   async initialize(): Promise<this> {
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: this.name, version: '1' } }
@@ -73,17 +65,17 @@ t.test('1,000 lists and calls of three users in turn: nobody sees or calls what 
   const { url, catalogs } = await startSeveral(
     t,
     { a: { tools: ['?'] }, b: { tools: ['?'] } },
-    { parts: { authenticator }, route: { listTtl: '20ms' } }
+    { parts: { authenticator: users }, route: { listTtl: '20ms' } }
   )
   personal(catalogs.a)
   personal(catalogs.b)
-  const users: User[] = []
+  const callers: User[] = []
   for (const name of ['alice', 'bob', 'carol', 'alice', 'bob', 'carol'])
-    users.push(await new User(url, name).initialize())
+    callers.push(await new User(url, name).initialize())
   const wrong: string[] = []
   const one = async (): Promise<void> => {
-    const user = random.pick(users)
-    const other = random.pick(users)
+    const user = random.pick(callers)
+    const other = random.pick(callers)
     if (random.below(3) > 0) {
       const listed = names(await wholeList(user, 'tools/list'))
       if (listed.join() !== `${user.name}-of-a,${user.name}-of-b`) wrong.push(`${user.name} saw ${listed}`)
@@ -122,4 +114,55 @@ t.test('a list that depends on what the client can do is kept for such clients o
     const cannot = await open({ capabilities: {} })
     t.same(names(await wholeList(cannot, 'tools/list')), ['plain', 'other'])
   }
+})
+
+t.test('the same of modern clients, whose list is private when any of its parts is (S12)', async t => {
+  const seed = Math.floor(Math.random() * 2 ** 31)
+  const random = new Random(seed)
+  const { url, catalogs } = await startSeveral(
+    t,
+    { a: { tools: ['?'] }, b: { tools: ['?'] } },
+    { parts: { authenticator: users }, route: { listTtl: '20ms' } }
+  )
+  // Who asks shows in the session alone: what is in it is its own.
+  const sessions = new Map<string, string>()
+  for (const catalog of Object.values(catalogs)) {
+    catalog.intercept = (request, response, body) => {
+      if (request.method !== 'POST') return false
+      const { id, method, params } = JSON.parse(body) as any
+      if (method !== 'tools/list' && method !== 'tools/call') return false
+      const own = `of-${String(request.headers['mcp-session-id']).slice(0, 8)}`
+      const list = { tools: [tool(own)], ttlMs: 60_000, cacheScope: catalog.name === 'a' ? 'public' : 'private' }
+      answer(response, id, method === 'tools/list' ? list : { content: [], own, called: params.name })
+      return true
+    }
+  }
+  const client = new ModernClient(url)
+  const wrong: string[] = []
+  const one = async (): Promise<void> => {
+    const user = random.pick(['alice', 'bob', 'carol'])
+    const headers = as(user)
+    if (random.below(3) > 0) {
+      const { result } = await lastOf(await client.request('tools/list', {}, { headers }))
+      if (result.tools.length !== 2) wrong.push(`${user} saw ${JSON.stringify(result)}`)
+      for (const { name } of result.tools) {
+        if ((sessions.get(name) ?? user) !== user) wrong.push(`${user} saw ${name} of ${sessions.get(name)}`)
+        sessions.set(name, user)
+      }
+      if (result.cacheScope !== 'private') wrong.push(`${user} was told ${result.cacheScope}`)
+      return
+    }
+    const name = random.pick([...sessions.keys(), 'of-nobody'])
+    const { result, error } = await lastOf(await client.call(name, {}, { headers }))
+    const right = sessions.get(name) === user ? result?.own === name && result.called === name : error?.code === -32602
+    if (!right) wrong.push(`${user} called ${name} of ${sessions.get(name)}: ${JSON.stringify(result ?? error)}`)
+  }
+  let left = 1_000
+  await Promise.all(
+    Array.from({ length: 10 }, async () => {
+      while (left-- > 0) await one()
+    })
+  )
+  t.same(wrong.slice(0, 5), [], `seed ${seed}`)
+  t.equal(sessions.size, 6, 'each has a session of its own with each backend')
 })

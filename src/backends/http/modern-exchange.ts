@@ -102,6 +102,10 @@ export class ModernExchange extends Posted<ModernHome> {
   protected heard(message: Message): Message | undefined {
     if (message.kind !== 'request') return withSubscription(message, this.callerId)
     this.drop('unasked_request')
+    // It would wait for an answer that nobody gives.
+    const { leg } = this
+    this.fail(invalid(this.home!.wire.name, 'it sent a request, which servers of its revision may not'))
+    leg?.drop()
     return undefined
   }
 
