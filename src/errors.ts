@@ -31,6 +31,11 @@ const table = {
     status: 200,
     what: '`params.requestState` is not good for this request: changed, used, expired, or of another one.'
   },
+  capability: {
+    rpc: -32021,
+    status: 400,
+    what: 'The request needs a capability that it does not declare (`data.requiredCapabilities`).'
+  },
   unknown_method: { rpc: -32601, status: 404, what: 'Modern requests have no such method here.' },
   host: { rpc: -32600, status: 403, what: 'The `Host` header names a host that is not ours (DNS rebinding).' },
   origin: { rpc: -32600, status: 403, what: 'The `Origin` header names a page that may not use this gateway.' },

@@ -14,6 +14,8 @@ export interface Backend {
   readonly identity: string
   /** `session`: a link serves one session. `shared`: one link for all sessions, no client capabilities declared upstream. */
   readonly scope: 'session' | 'shared'
+  /** Of all of its links. */
+  readonly knowsModern?: true
   /**
    * Connects and shakes hands. Rejects with a GatewayError (`backend_unavailable`, `backend_invalid`, `timeout`, ...) that
    * names the backend; a rejected opening leaves nothing behind.
@@ -90,7 +92,7 @@ export interface Link {
    * within them has a key ({@link keyOfAsk}).
    */
   readonly knowsModern?: true
-  /** What all links of one modern upstream have in common; undefined for legacy ones. */
+  /** What all links of one modern upstream have in common; undefined for legacy ones, unless they are handlers of this process. */
   readonly upstream?: Upstream
   readonly server: Server
   /** What another instance needs to reopen it; undefined when it cannot move. */

@@ -1,5 +1,6 @@
 /** What is declared to a legacy upstream for a modern client (decisions: "Modern client, legacy backend: upstream sessions"). */
 import { canonical } from '../protocol/canonical.ts'
+import { withoutTasks } from './older-capabilities.ts'
 
 export interface Declared {
   /** JSON text; the same for all who declare the same. */
@@ -18,7 +19,7 @@ export function legacyCapabilities(given: string): Declared {
 }
 
 function declaredFrom(given: string): Declared {
-  const { tasks: _, roots, ...rest } = JSON.parse(given) as Record<string, unknown>
+  const { tasks: _, roots, ...rest } = withoutTasks(JSON.parse(given) as Record<string, unknown>)
   const declared = { ...rest, ...(isObject(roots) ? { roots: {} } : {}) }
   const inputs = isObject(roots) || isObject(rest.elicitation) || isObject(rest.sampling)
   return { text: canonical(Buffer.from(JSON.stringify(declared)), 0), inputs }

@@ -2,7 +2,7 @@
  * A legacy link as modern requests see it: what their era has in `_meta` stays here, the upstream is told the log level that
  * the request wants, and what it asks of a client comes back as `input_required`.
  */
-import type { Call, Exchange, Link, Server } from '../backends/backend.ts'
+import type { Call, Exchange, Link, Server, Upstream } from '../backends/backend.ts'
 import { Queue } from '../backends/queue.ts'
 import { without } from '../protocol/edit.ts'
 import { makeError } from '../protocol/make.ts'
@@ -20,6 +20,7 @@ type WantLevel = (level: string) => Promise<void> | undefined
 export class ModernOverLegacy implements Link {
   readonly era = 'modern'
   readonly server: Server
+  readonly upstream?: Upstream
   readonly #link: Link
   readonly #asking: Asking
   readonly #wantLevel: WantLevel
@@ -29,6 +30,7 @@ export class ModernOverLegacy implements Link {
     this.#asking = { ...asking, link, bridge: this }
     this.#wantLevel = wantLevel
     this.server = link.server
+    if (link.upstream !== undefined) this.upstream = link.upstream
   }
 
   get state(): LinkState | undefined {

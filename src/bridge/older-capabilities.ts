@@ -1,16 +1,16 @@
 /** Capabilities across the eras (decisions: "Legacy client, modern backend: capabilities"). */
+import { tasksKey } from '../protocol/modern.ts'
 import { hasElicitation, hasElicitationMode, hasSamplingArrays } from '../protocol/version.ts'
 
 type Capabilities = Readonly<Record<string, unknown>>
 
-/** Extensions that the eras speak each in its own way: what one side says of them means nothing to the other. */
-const tasks = 'io.modelcontextprotocol/tasks'
-
 /** What a legacy client of that version declared, as its requests declare it to a modern server. JSON texts. */
 export function toModern(declared: string, version: string): string {
-  const { tasks: _, roots, sampling, elicitation, ...rest } = JSON.parse(declared) as Capabilities
+  const given = withoutTasks(JSON.parse(declared) as Capabilities)
+  const { tasks: _, extensions, roots, sampling, elicitation, ...rest } = given
   return JSON.stringify({
-    ...withoutTasks(rest),
+    ...rest,
+    ...(isObject(extensions) && { extensions }),
     ...(isObject(roots) && { roots: {} }),
     ...(isObject(sampling) && { sampling: samplingOf(sampling, version) }),
     ...(isObject(elicitation) && hasElicitation(version) && { elicitation: elicitationOf(elicitation, version) })
@@ -34,9 +34,11 @@ export function toLegacy(capabilities: Capabilities): Capabilities {
   return withoutTasks(rest)
 }
 
-function withoutTasks({ extensions, ...rest }: Capabilities): Capabilities {
-  if (!isObject(extensions)) return rest
-  const { [tasks]: _, ...others } = extensions
+/** The eras have tasks each in its own way: what one side says of the extension means nothing to the other. The same object when it says nothing. */
+export function withoutTasks(capabilities: Capabilities): Capabilities {
+  const { extensions, ...rest } = capabilities
+  if (!isObject(extensions) || !Object.hasOwn(extensions, tasksKey)) return capabilities
+  const { [tasksKey]: _, ...others } = extensions
   return Object.keys(others).length === 0 ? rest : { ...rest, extensions: others }
 }
 

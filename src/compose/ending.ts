@@ -17,7 +17,7 @@ export interface Everything {
 /** `delayMs` before no new work is taken, `deadlineMs` for the work that there is. */
 export async function end(all: Everything, times: { readonly delayMs: number; readonly deadlineMs: number }) {
   const { instance, server } = all
-  const { inFlight, channels, listens, seats, desks, parked, asked } = all.context
+  const { inFlight, channels, listens, seats, desks, parked, taskKeeping, asked } = all.context
   const { generations, sessions, pressure, eventLoop, logger } = instance
   const { links, unions, probes, retiring, health } = all.upstream
   const { metrics, admin } = all.operators
@@ -31,6 +31,7 @@ export async function end(all: Everything, times: { readonly delayMs: number; re
   sessions.stop()
   parked.close()
   desks.close()
+  taskKeeping.close()
   seats.close()
   await Promise.allSettled([...sessions.locals()].map(live => sessions.close(live, 'shutdown')))
   unions.close()

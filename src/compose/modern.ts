@@ -4,15 +4,20 @@ import { OwnStates } from '../bridge/own-states.ts'
 import { Parked } from '../bridge/parked.ts'
 import type { Context } from '../gateway/context.ts'
 import { Desks } from '../gateway/desks.ts'
+import { ModernHandles } from '../gateway/modern-handles.ts'
 import { Seats } from '../gateway/seats.ts'
 import { self } from '../gateway/self.ts'
+import { TaskKeeping } from '../gateway/task-keeping.ts'
 import { Sealer } from '../protocol/seal.ts'
 import { isVersion } from '../protocol/version.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import type { Instance } from './instance.ts'
 import type { UpstreamSide } from './upstream.ts'
 
-export type ModernEdge = Pick<Context, 'seats' | 'desks' | 'parked' | 'ownStates' | 'isPipe'>
+export type ModernEdge = Pick<
+  Context,
+  'seats' | 'desks' | 'parked' | 'ownStates' | 'taskHandles' | 'taskKeeping' | 'keepsTasks' | 'isPipe'
+>
 
 /** Kinds whose conversations are one pipe, and how many of them one backend may have where each has one call at a time. */
 const pipes: ReadonlySet<string | undefined> = new Set(['stdio', 'sse'])
@@ -67,5 +72,18 @@ export function wireModern(
     const version = known.get(backend)?.version
     return pipes.has(configOf(backend)?.kind) && (version === undefined || isVersion(version))
   }
-  return { seats, desks, parked, ownStates, isPipe }
+  const keepsTasks = (backend: Backend): boolean => {
+    const found = configOf(backend)
+    return pipes.has(found?.kind) && found?.pool !== 'call' && known.get(backend)?.discovered !== undefined
+  }
+  return {
+    seats,
+    desks,
+    parked,
+    ownStates,
+    taskHandles: new ModernHandles(sealer),
+    taskKeeping: new TaskKeeping(seats),
+    keepsTasks,
+    isPipe
+  }
 }

@@ -17,8 +17,10 @@ import type { Known } from './known.ts'
 import type { Linked } from './linked.ts'
 import type { Listens } from './listens.ts'
 import type { Lists } from './lists.ts'
+import type { ModernHandles } from './modern-handles.ts'
 import type { Posts } from './posts.ts'
 import type { Seats } from './seats.ts'
+import type { TaskKeeping } from './task-keeping.ts'
 import type { TaskView } from './task-view.ts'
 import type { Turns } from './turns.ts'
 
@@ -35,6 +37,14 @@ export interface Context {
   readonly seats: Seats
   readonly listens: Listens
   readonly desks: Desks
+  /** What their clients call tasks by. */
+  readonly taskHandles: ModernHandles
+  /**
+   * Whether a modern backend is one process to a caller, so that its tasks live there: whatever a caller declares, all its
+   * calls go to the same one.
+   */
+  readonly keepsTasks: (backend: Backend) => boolean
+  readonly taskKeeping: TaskKeeping
   /** What of them waits for its client. */
   readonly parked: Parked
   /** States that modern backends made by themselves. */

@@ -22,7 +22,7 @@ export async function honour(
   seat: ListeningSeat,
   context: Context,
   { listen, patienceMs = usualPatienceMs }: HonourOptions
-): Promise<Filter> {
+): Promise<Omit<Filter, 'tasks'>> {
   const { filter } = subscription
   const { live, route } = seat
   const { union, backend } = route

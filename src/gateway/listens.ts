@@ -15,6 +15,7 @@ import type { Route } from './route.ts'
 import type { Caller } from './seats.ts'
 import { self } from './self.ts'
 import { Subscription } from './subscription.ts'
+import { TaskListening } from './task-listening.ts'
 
 /** Read when they are used: they may change. */
 export interface ListensOptions extends HonourOptions {
@@ -66,13 +67,19 @@ export class Listens {
       context
     )
     listening.subscriptions.add(subscription)
+    const tasks = new TaskListening(incoming, context, subscription)
     const over = once(() => {
       leave()
+      tasks.close()
       this.#leave(listening, subscription)
     })
     incoming.onGone(over)
     try {
-      const honoured = await honour(subscription, listening, context, this.#options)
+      const [agreed, told] = await Promise.all([
+        honour(subscription, listening, context, this.#options),
+        tasks.open(filter.tasks)
+      ])
+      const honoured = { ...agreed, tasks: told }
       const backend = route.backend && context.known.get(route.backend)
       if (this.#closed || this.#options.find(route.path) !== route) subscription.end()
       return {

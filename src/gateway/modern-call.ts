@@ -8,15 +8,21 @@ import { type Message, textMeta } from '../protocol/message.ts'
 import { capabilitiesKey, interactive } from '../protocol/modern.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import type { Context } from './context.ts'
+import type { Holder } from './modern-handles.ts'
 import { type Answering, forModern } from './modern-view.ts'
+import type { IncomingPost } from './request.ts'
 import type { Caller } from './seats.ts'
 import { self } from './self.ts'
+
+/** Whose request it is. */
+export type Asker = Pick<IncomingPost, 'route' | 'principal' | 'address'>
 
 export class ModernCall {
   readonly caller: Caller
   readonly request: Message
   /** Reads lists, and is what the backends that pool know. */
   readonly seat: Live
+  readonly #holder: Holder
   readonly #context: Context
   readonly #canBeAsked: boolean
   readonly #running: Running[] = []
@@ -24,10 +30,11 @@ export class ModernCall {
   readonly #stands: (() => Live | undefined)[] = []
   #gone = false
 
-  constructor(request: Message, caller: Omit<Caller, 'capabilities'>, context: Context) {
+  constructor(request: Message, { route, principal, address }: Asker, context: Context) {
     const { text, inputs } = legacyCapabilities(textMeta(request, capabilitiesKey)!)
     this.request = request
-    this.caller = { ...caller, capabilities: text }
+    this.#holder = { route, principal }
+    this.caller = { route: route.path, principal, address, capabilities: text }
     this.#canBeAsked = inputs
     this.#context = context
     this.seat = context.seats.seat(this.caller)
@@ -42,6 +49,12 @@ export class ModernCall {
   /** Sends the request, or what became of it, to a backend. */
   run(backend: Backend, upstream: Message): Running {
     const { seats, running: context, desks } = this.#context
+    if (this.#context.keepsTasks(backend)) {
+      const live = seats.seat({ ...this.caller, capabilities: '{}' })
+      seats.hold(live)
+      this.#stands.push(() => live)
+      return this.#begin(new Running(live, backend, upstream, false, context))
+    }
     if (seats.pools(backend, this.caller) && !this.#isAlone(backend)) {
       return this.#begin(new Running(this.seat, backend, upstream, false, context))
     }
@@ -100,6 +113,14 @@ export class ModernCall {
     )
   }
 
+  /** A task belongs to the backend that was asked last: a call that begins one, or is about one, asks one alone. */
+  readonly #taskName: Answering['task'] = (id, isNew) => {
+    const { backend, live } = this.#running.at(-1)!
+    const { taskHandles, taskKeeping, keepsTasks } = this.#context
+    if (isNew && keepsTasks(backend)) taskKeeping.keep(live)
+    return taskHandles.of({ backend, id }, this.#holder)
+  }
+
   /** What is told of a source's messages. `answers`: the backend that answers for itself. */
   view(source: MessageSource, request: Message, answers: Backend | undefined): MessageSource {
     const { known, hints } = this.#context
@@ -108,7 +129,8 @@ export class ModernCall {
         return serverInfoOf(answers && known.get(answers)?.result) ?? self.info
       },
       // Of several backends one reads.
-      hint: () => hints.of(answers ?? this.#running.at(-1)?.backend, request.method!)
+      hint: () => hints.of(answers ?? this.#running.at(-1)?.backend, request.method!),
+      task: this.#taskName
     }
     return {
       async next() {

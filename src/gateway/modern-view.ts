@@ -9,14 +9,18 @@ import { eachMember, find } from '../protocol/find.ts'
 import { makeError } from '../protocol/make.ts'
 import { type Message, stringParam, textMeta, textOf } from '../protocol/message.ts'
 import { stringMeta } from '../protocol/meta.ts'
-import { cacheable, capabilitiesKey, interactive, levelKey, serverKey } from '../protocol/modern.ts'
+import { cacheable, capabilitiesKey, interactive, levelKey, ofTasks, serverKey } from '../protocol/modern.ts'
 import { type Hint, hintOf, membersOf } from './hints.ts'
 import { passes } from './levels.ts'
+import { declaresTasks, withHandles } from './modern-tasks.ts'
 
-/** JSON text of who answers, and how long results of theirs may be kept of which nothing is said. */
 export interface Answering {
+  /** JSON text of who answers. */
   readonly server: string
+  /** How long results of theirs may be kept of which nothing is said. */
   readonly hint: () => Hint
+  /** What a task is called that a result is, or is about. `isNew`: the result is what began it. */
+  readonly task: (id: string, isNew: boolean) => string
 }
 
 /** Undefined: it is not for this request. */
@@ -37,6 +41,7 @@ const elsewhere = new Set([
   'notifications/resources/updated',
   'notifications/roots/list_changed',
   'notifications/elicitation/complete',
+  'notifications/tasks',
   'notifications/tasks/status'
 ])
 
@@ -73,7 +78,7 @@ interface Found {
   readonly end: number
 }
 
-function resultFor(message: Message, request: Message, { server, hint }: Answering): Message {
+function resultFor(message: Message, request: Message, { server, hint, task }: Answering): Message {
   const { source, scanned } = message
   const { keys, spans } = scanned.top
   const start = spans[2 * keys.indexOf('result')]!
@@ -95,7 +100,10 @@ function resultFor(message: Message, request: Message, { server, hint }: Answeri
     if (wrong !== undefined) return wrong
   }
   let added = found.has('resultType') ? '' : `"resultType":${type},`
-  let result = message
+  let result =
+    type === '"task"' || ofTasks.has(request.method!)
+      ? withHandles(message, start, id => task(id, !ofTasks.has(request.method!)))
+      : message
   const set = (key: string, value: string): void => {
     const span = found.get(key)
     if (span === undefined) added += `"${key}":${value},`
@@ -128,6 +136,7 @@ const isDuration = (json: string | undefined): boolean => json !== undefined && 
 function isKnown(type: string, request: Message): boolean {
   if (type === '"complete"') return true
   if (type === '"input_required"') return interactive.has(request.method!)
+  if (type === '"task"') return declaresTasks(request)
   const capabilities = JSON.parse(textMeta(request, capabilitiesKey)!) as { extensions?: unknown }
   const { extensions } = capabilities
   return typeof extensions === 'object' && extensions !== null && Object.keys(extensions).length > 0

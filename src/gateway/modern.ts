@@ -12,7 +12,7 @@ import { errorMessage } from '../protocol/make.ts'
 import { type Message, stringParam, textOf } from '../protocol/message.ts'
 import { stringMeta } from '../protocol/meta.ts'
 import { checkMirrored } from '../protocol/mirrored.ts'
-import { interactive, levelKey, removed } from '../protocol/modern.ts'
+import { interactive, levelKey, ofTasks, removed } from '../protocol/modern.ts'
 import { isVersion } from '../protocol/version.ts'
 import { line } from '../protocol/write.ts'
 import type { Reader } from '../streams/reader.ts'
@@ -21,8 +21,10 @@ import type { Answer } from './answer.ts'
 import type { Context } from './context.ts'
 import { isLevel } from './levels.ts'
 import { discover } from './methods/discover.ts'
+import { ofTask } from './methods/modern-tasks.ts'
 import { unionMethod } from './methods/union-methods.ts'
 import { ModernCall } from './modern-call.ts'
+import { requireTasks } from './modern-tasks.ts'
 import { noted, noteOutcome } from './outcome.ts'
 import type { IncomingPost } from './request.ts'
 import { checkParamHeaders, withoutInvalid } from './tool-headers.ts'
@@ -38,13 +40,14 @@ export class Modern {
   async post(message: Message, incoming: IncomingPost, mode: ResponseMode): Promise<Answer> {
     // Over HTTP the only one of the core, a cancellation, is meant for other transports.
     if (message.kind === 'notification') return { kind: 'accepted' }
-    const { note, route } = incoming
+    const { note } = incoming
     const { id } = message
     note.version = incoming.version
     checkMirrored(message, incoming.rawHeaders)
     if (removed.has(message.method!)) {
       throw new GatewayError('unknown_method', `this revision has no ${message.method}`, { id })
     }
+    if (ofTasks.has(message.method!)) requireTasks(message)
     const level = stringMeta(message, levelKey)
     if (level !== undefined && !isLevel(level)) {
       throw new GatewayError('meta', `params._meta["${levelKey}"] is no log level`, { id })
@@ -54,11 +57,7 @@ export class Modern {
       return await this.#context.listens.open(message, incoming, this.#context)
     }
     this.#checkState(message, incoming)
-    const call = new ModernCall(
-      message,
-      { route: route.path, principal: incoming.principal, address: incoming.address },
-      this.#context
-    )
+    const call = new ModernCall(message, incoming, this.#context)
     incoming.onGone(() => call.leave())
     try {
       const checking = checkParamHeaders(message, incoming, call.seat, this.#context)
@@ -106,6 +105,7 @@ export class Modern {
     if (request.method!.startsWith('notifications/')) {
       return single(errorMessage(new GatewayError('method', 'a notification has no id'), request.id))
     }
+    if (ofTasks.has(request.method!)) return ofTask(request, incoming, call, context)
     const run = (to: Backend, upstream: Message) => call.run(to, upstream)
     if (backend === undefined) {
       return unionMethod(request.method!)({ request, live: call.seat, union: union!, context, note, run })

@@ -33,7 +33,7 @@ export class Subscription {
   /** Something happened. Whether it is told. */
   tell(message: Message): boolean {
     if (this.#over || this.#ending || !wants(this.#filter, message)) return false
-    this.#waiting.set(`${message.method} ${stringParam(message, 'uri')}`, message)
+    this.#waiting.set(`${message.method} ${stringParam(message, 'uri') ?? stringParam(message, 'taskId')}`, message)
     if (this.#waiting.size > maxWaiting) this.end()
     else void this.#write()
     return true

@@ -8,6 +8,10 @@ export const serverKey = 'io.modelcontextprotocol/serverInfo'
 /** In the `_meta` of what comes on a `subscriptions/listen` stream. */
 export const subscriptionKey = 'io.modelcontextprotocol/subscriptionId'
 
+/** The extension of tasks (extensions/tasks), and its methods. */
+export const tasksKey = 'io.modelcontextprotocol/tasks'
+export const ofTasks: ReadonlySet<string> = new Set(['tasks/get', 'tasks/update', 'tasks/cancel'])
+
 /** Members of `_meta` of a request. */
 export const modernKeys: ReadonlySet<string> = new Set([versionKey, capabilitiesKey, levelKey, clientKey])
 

@@ -2,10 +2,12 @@
  * Facts that a client carries for us and brings back: it can neither read them nor make others (AES-256-GCM over JSON;
  * 2026-07-28 basic/patterns/mrtr, "Server Requirements").
  */
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 
 const nonceBytes = 12
 const tagBytes = 16
+/** Of a mark: as many as nobody guesses. */
+const markBytes = 16
 /** Longer texts are not looked at, unless more is said to be possible. */
 const maxText = 8_192
 
@@ -20,6 +22,19 @@ export class Sealer {
   /** `purpose`: what is sealed for one is nothing to another. Gives base64url. */
   seal(purpose: string, facts: unknown): string {
     return this.sealBytes(purpose, JSON.stringify(facts)).toString('base64url')
+  }
+
+  /** Proves that facts which stand elsewhere are ours, without hiding them; the same for the same facts. Gives base64url. */
+  mark(purpose: string, facts: unknown): string {
+    const proof = createHmac('sha256', this.#key)
+      .update(JSON.stringify([purpose, facts]))
+      .digest()
+    return proof.subarray(0, markBytes).toString('base64url')
+  }
+
+  isMark(text: string, purpose: string, facts: unknown): boolean {
+    const [given, own] = [Buffer.from(text), Buffer.from(this.mark(purpose, facts))]
+    return given.length === own.length && timingSafeEqual(given, own)
   }
 
   /** Undefined: it was not sealed here for this purpose, it was changed, or it has more characters than `longest`. */

@@ -100,9 +100,8 @@ const { values } = parseArgs({
 })
 const { revision } = values
 const { expected, open } = revisions[revision] ?? { expected: 0, open: /^$/ }
-/** A server that asks by itself needs nothing of ours for that. */
-const isOpen = (name: string): boolean =>
-  open.test(name) && (!values.backend.startsWith('modern') || name.startsWith('tasks-'))
+/** A server of the revision has all of it. */
+const isOpen = (name: string): boolean => open.test(name) && !values.backend.startsWith('modern')
 const starter = start[values.backend]
 if (!starter) {
   console.error(`Unknown backend "${values.backend}": one of ${Object.keys(start).join(', ')}`)

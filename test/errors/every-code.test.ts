@@ -82,6 +82,7 @@ const provoke: Readonly<Record<ErrorCode, (t: Test) => Promise<Told>>> = {
     const params = { name: 'echo', arguments: {}, requestState: 'AAAA' }
     return new ModernClient(url).request('tools/call', params)
   },
+  capability: t => modern(t, {}, undefined, 'tasks/get'),
   unknown_method: t => modern(t, {}, undefined, 'ping'),
   host: t => request(t, { headers: { host: 'rebound.example.com' } }),
   origin: t => request(t, { headers: { origin: 'https://page.example.com' } }),

@@ -11,7 +11,7 @@ const request = (method: string, meta: object = {}): Message => {
 }
 
 const server = '{"name":"s","version":"1"}'
-const answering = { server, hint: () => ({ ttlMs: 0, shared: false }) }
+const answering = { server, hint: () => ({ ttlMs: 0, shared: false }), task: (id: string) => id }
 const from = `"io.modelcontextprotocol/serverInfo":${server}`
 
 /** JSON text of the result that a result becomes. */
@@ -108,4 +108,38 @@ t.test('requests never come on the stream of an exchange', async t => {
     forModern(messageOf('{"jsonrpc":"2.0","id":1,"method":"roots/list"}'), request('tools/call'), answering),
     undefined
   )
+})
+
+t.test('a result that is a task is one to who declared the extension alone', t => {
+  const declaring = (...extensions: string[]) => ({
+    'io.modelcontextprotocol/clientCapabilities': { extensions: Object.fromEntries(extensions.map(name => [name, {}])) }
+  })
+  const created = `{"resultType":"task","taskId":"x","status":"working","_meta":{${from}}}`
+  t.equal(seen(created, 'tools/call', declaring('io.modelcontextprotocol/tasks')), created)
+  for (const meta of [{}, declaring('com.example/x')]) {
+    t.match(seen(created, 'tools/call', meta), /^"error":\{"code":-32603/)
+  }
+  t.end()
+})
+
+t.test('ids of tasks are what their holder calls them, wherever they stand', t => {
+  const task = (id: string, isNew: boolean) => `${isNew ? 'new' : 'old'}"${id}`
+  const related = (id: string) => `"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"${id}"},${from}}`
+  const at = (method: string, result: string): string => {
+    const meta = {
+      'io.modelcontextprotocol/clientCapabilities': { extensions: { 'io.modelcontextprotocol/tasks': {} } }
+    }
+    const message = forModern(messageOf(`{"jsonrpc":"2.0","id":1,"result":${result}}`), request(method, meta), {
+      ...answering,
+      task
+    })
+    return bytes(message!).toString()
+  }
+  t.match(at('tools/call', `{"resultType":"task","taskId":"x","_meta":{${from}}}`), '"taskId":"new\\"x"')
+  const got = `{"resultType":"complete","taskId":"x",${related('x')},"result":{${related('y')},"taskId":"z"}}`
+  const ids = [...at('tasks/get', got).matchAll(/"taskId":("(?:[^"\\]|\\.)*")/g)].map(([, id]) => JSON.parse(id!))
+  t.same(ids, ['old"x', 'old"x', 'old"y', 'z'])
+  const plain = `{"resultType":"complete","taskId":"x",${related('x')}}`
+  t.notMatch(at('tools/call', plain), /old|new/, 'a result that is no task has no ids of tasks')
+  t.end()
 })

@@ -5,7 +5,7 @@ import { FakeReader } from '../helpers/fake-reader.ts'
 
 const updated = (uri: string) => makeNotification('notifications/resources/updated', { uri })
 const said = ({ given }: FakeReader): any[] => given.map(({ data }) => JSON.parse(data!))
-const filter = { lists: [], uris: ['file:///'] }
+const filter = { lists: [], uris: ['file:///'], tasks: [] }
 
 t.test('a reader who is behind gets each change once, when there is room', async t => {
   const subscription = new Subscription('1', filter)

@@ -250,7 +250,19 @@ t.test('the level of a call is never above what a session of a shared backend as
 
 t.test('tasks of the two eras are never taken for each other', async t => {
   const { url, server } = await startLegacy(t)
-  const client = new ModernClient(url)
+  const extensions = { 'io.modelcontextprotocol/tasks': {}, 'com.example/x': {} }
+  server.initializeResult = server.initializeResult.replace(
+    '"tools":',
+    `"extensions":${JSON.stringify(extensions)},"tools":`
+  )
+  const client = new ModernClient(url, { capabilities: { extensions } })
+  t.same(
+    (await client.request('server/discover')).json.result.capabilities.extensions,
+    { 'com.example/x': {} },
+    'what a legacy server says of the extension means nothing'
+  )
+  t.notMatch(server.heardOf('initialize')[0]?.source.toString(), 'modelcontextprotocol/tasks')
+  t.match(server.heardOf('initialize')[0]?.source.toString(), 'com.example/x')
   for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
     const { status, json } = await client.request(method, { taskId: 'x' })
     t.equal(status, 404)

@@ -1,9 +1,11 @@
 /** `server/discover`: what a route is to modern clients (2026-07-28 server/discover). */
-import type { Server } from '../../backends/backend.ts'
+import type { Backend, Server } from '../../backends/backend.ts'
+import { withoutTasks } from '../../bridge/older-capabilities.ts'
 import { later } from '../../exchanges/acting.ts'
 import { type MessageSource, single } from '../../exchanges/source.ts'
 import { makeResult } from '../../protocol/make.ts'
 import type { Message } from '../../protocol/message.ts'
+import { isVersion } from '../../protocol/version.ts'
 import type { Live } from '../../sessions/lifecycle.ts'
 import { capabilitiesOf, instructionsOf } from '../capabilities.ts'
 import type { Context } from '../context.ts'
@@ -20,11 +22,12 @@ export const discover = (request: Message, route: Route, live: Live, context: Co
       backend === undefined
         ? await serversOf(live, union!, context)
         : [{ backend, server: (await context.links.get(live, backend)).server }]
-    const { capabilities, instructions } = backend === undefined ? ofSeveral(servers) : alone(servers[0]!.server!)
+    const { capabilities, instructions } =
+      backend === undefined ? ofSeveral(servers) : alone(servers[0]!.server!, backend)
     return single(
       makeResult(request.id!, {
         supportedVersions: [...versions].reverse(),
-        capabilities: offered(capabilities),
+        capabilities,
         instructions,
         ...membersOf(together(servers.map(one => hint(one, context))))
       })
@@ -39,13 +42,16 @@ interface Said {
 }
 
 const ofSeveral = (servers: Servers): Said => ({
-  capabilities: capabilitiesOf(servers.map(({ server }) => server?.capabilities)),
+  capabilities: capabilitiesOf(servers.map(({ server, backend }) => server && offered(server, backend))),
   instructions: instructionsOf(servers.map(({ backend, server }) => ({ name: backend.name, server })))
 })
 
-function alone({ capabilities, result }: Server): Said {
-  const { instructions } = JSON.parse(result) as { instructions?: unknown }
-  return { capabilities, instructions: typeof instructions === 'string' ? instructions : undefined }
+function alone(server: Server, backend: Backend): Said {
+  const { instructions } = JSON.parse(server.result) as { instructions?: unknown }
+  return {
+    capabilities: offered(server, backend),
+    instructions: typeof instructions === 'string' ? instructions : undefined
+  }
 }
 
 /** Of one that was never met it may be something else in a moment. */
@@ -53,5 +59,8 @@ function hint({ backend, server }: Servers[number], { hints }: Context): Hint {
   return server === undefined ? noHint : (ofDiscovery(server) ?? hints.of(backend, 'server/discover'))
 }
 
-/** Legacy tasks are nothing to modern clients. */
-const offered = ({ tasks: _, ...capabilities }: Capabilities): Capabilities => capabilities
+/** Legacy tasks are nothing to modern clients, and a legacy server has no others, whatever it says. */
+function offered({ version, capabilities }: Server, { knowsModern }: Backend): Capabilities {
+  const { tasks: _, ...rest } = capabilities
+  return isVersion(version) && knowsModern !== true ? withoutTasks(rest) : rest
+}

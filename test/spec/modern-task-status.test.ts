@@ -1,0 +1,172 @@
+/** Status of tasks on `subscriptions/listen` (extensions/tasks, "Task Status Notifications"). */
+import t from 'tap'
+import { startGateway } from '../helpers/gateway.ts'
+import type { ModernClient } from '../helpers/modern.ts'
+import type { RawResponse } from '../helpers/raw-client.ts'
+import { heardOf, nextStream, startTaskServer, taskClient } from '../helpers/task-backends.ts'
+import { until } from '../helpers/until.ts'
+
+const byToken = {
+  authenticator: {
+    authenticate: ({ authorization = '' }: { authorization: string | undefined }) => ({
+      key: authorization,
+      subject: authorization
+    })
+  }
+}
+
+const listen = (client: ModernClient, taskIds: unknown, headers = {}) =>
+  client.request('subscriptions/listen', { notifications: { taskIds } }, { id: 'l', headers })
+
+/** Gives one message after the other. */
+function inOrder(events: RawResponse['events']): () => Promise<any> {
+  let next = 0
+  return () => {
+    const at = next++
+    return events.until(({ messages }) => messages[at])
+  }
+}
+
+const tag = { _meta: { 'io.modelcontextprotocol/subscriptionId': 'l' } }
+
+t.test('one backend: acknowledged first, then what becomes of the task, tagged, and nothing of others', async t => {
+  const server = await startTaskServer(t)
+  const { url } = await startGateway(t, { backends: { jobs: { kind: 'http', url: server.url } } })
+  const opening = nextStream(server)
+  const listening = listen(taskClient(url), ['a', 'b'])
+  const stream = await opening
+  t.same(stream.ids, ['a', 'b'])
+  t.match(heardOf(server, 'subscriptions/listen').at(-1)?.body, {
+    params: {
+      _meta: {
+        'io.modelcontextprotocol/clientCapabilities': { extensions: { 'io.modelcontextprotocol/tasks': {} } }
+      }
+    }
+  })
+  stream.acknowledge(['a'])
+  const { events, destroy } = await listening
+  const message = inOrder(events)
+  t.match(await message(), {
+    method: 'notifications/subscriptions/acknowledged',
+    params: { notifications: { taskIds: ['a'] }, ...tag }
+  })
+  const related = { 'io.modelcontextprotocol/related-task': { taskId: 'a' } }
+  stream.tell({ taskId: 'b', status: 'working' })
+  stream.tell({ taskId: 'a', status: 'input_required', inputRequests: { k: { method: 'roots/list' } } })
+  t.match(await message(), {
+    method: 'notifications/tasks',
+    params: { taskId: 'a', status: 'input_required', inputRequests: { k: { method: 'roots/list' } }, ...tag }
+  })
+  stream.tell({ taskId: 'a', status: 'completed', result: { content: [], _meta: related } })
+  t.match(await message(), { params: { taskId: 'a', status: 'completed', result: { content: [] }, ...tag } })
+  destroy()
+  await until('the backend is not listened to any more', () => stream.gone)
+})
+
+t.test('several backends: each is asked for its own, and all goes by handles', async t => {
+  const [one, two] = [await startTaskServer(t), await startTaskServer(t)]
+  const { url } = await startGateway(t, {
+    backends: { one: { kind: 'http', url: one.url }, two: { kind: 'http', url: two.url } }
+  })
+  const opening = Promise.all([nextStream(one), nextStream(two)])
+  const handles = ['two~x', 'one~x', 'three~x', 'x', 'one~y']
+  const listening = listen(taskClient(url), handles)
+  const [first, second] = await opening
+  t.same([first.ids, second.ids], [['x', 'y'], ['x']])
+  second.acknowledge()
+  first.acknowledge()
+  const { events, destroy } = await listening
+  const message = inOrder(events)
+  t.match(await message(), { params: { notifications: { taskIds: ['two~x', 'one~x', 'one~y'] } } })
+  const related = { 'io.modelcontextprotocol/related-task': { taskId: 'x' } }
+  second.tell({ taskId: 'x', status: 'completed', result: { content: [], _meta: related } })
+  t.match(await message(), {
+    params: {
+      taskId: 'two~x',
+      status: 'completed',
+      result: { _meta: { 'io.modelcontextprotocol/related-task': { taskId: 'two~x' } } }
+    }
+  })
+  first.tell({ taskId: 'x', status: 'working' })
+  t.match(await message(), { params: { taskId: 'one~x', status: 'working', ...tag } })
+  destroy()
+})
+
+t.test('what belongs to another principal is left out, and no backend is asked for it', async t => {
+  const server = await startTaskServer(t)
+  const { url } = await startGateway(t, { backends: { jobs: { kind: 'http', url: server.url } } }, undefined, byToken)
+  const client = taskClient(url)
+  const of = async (who: string): Promise<string> =>
+    (await client.call('slow_compute', { seconds: 0 }, { headers: { authorization: who } })).json.result.taskId
+  const [hers, his] = [await of('alice'), await of('bob')]
+  const opening = nextStream(server)
+  const listening = listen(client, [hers, his], { authorization: 'alice' })
+  const stream = await opening
+  t.same(stream.ids, [hers.slice(-36)])
+  stream.acknowledge()
+  const { events, destroy } = await listening
+  const message = inOrder(events)
+  t.match(await message(), { params: { notifications: { taskIds: [hers] } } })
+  stream.tell({ taskId: hers.slice(-36), status: 'cancelled' })
+  t.match(await message(), { params: { taskId: hers, status: 'cancelled' } })
+  destroy()
+})
+
+t.test('a backend that does not agree is not waited for: the acknowledgement leaves its tasks out', async t => {
+  const server = await startTaskServer(t)
+  const { url } = await startGateway(t, { backends: { jobs: { kind: 'http', url: server.url } } })
+  // An SDK server has no tasks in its subscriptions.
+  const { events } = await listen(taskClient(url), ['a'])
+  const { messages } = await events.whole()
+  t.match(messages, [
+    { method: 'notifications/subscriptions/acknowledged', params: { notifications: { taskIds: undefined } } },
+    { id: 'l', result: { resultType: 'complete' } }
+  ])
+})
+
+t.test('when the backend stops telling before the tasks are over, the subscription ends', async t => {
+  const server = await startTaskServer(t)
+  const { url } = await startGateway(t, { backends: { jobs: { kind: 'http', url: server.url } } })
+  const opening = nextStream(server)
+  const listening = listen(taskClient(url), ['a'])
+  const stream = await opening
+  stream.acknowledge()
+  const { events } = await listening
+  const message = inOrder(events)
+  await message()
+  stream.end()
+  t.match(await message(), { id: 'l', result: { resultType: 'complete' } })
+})
+
+t.test('when it stops because they are over, what else is listened to goes on', async t => {
+  const server = await startTaskServer(t)
+  const { url } = await startGateway(t, { backends: { jobs: { kind: 'http', url: server.url } } })
+  const opening = nextStream(server)
+  const listening = listen(taskClient(url), ['a'])
+  const stream = await opening
+  stream.acknowledge()
+  const { events, destroy } = await listening
+  const message = inOrder(events)
+  await message()
+  stream.tell({ taskId: 'a', status: 'failed', error: { code: -32603, message: 'x' } })
+  t.match(await message(), { params: { status: 'failed' } })
+  stream.end()
+  await until('the backend is not listened to any more', () => stream.gone)
+  let ended = false
+  void events.whole().then(() => {
+    ended = true
+  })
+  await new Promise(resolve => setImmediate(resolve))
+  t.notOk(ended)
+  destroy()
+})
+
+t.test('a filter of tasks that is none is refused', async t => {
+  const server = await startTaskServer(t)
+  const { url } = await startGateway(t, { backends: { jobs: { kind: 'http', url: server.url } } })
+  for (const taskIds of ['a', [1], Array.from({ length: 1_001 }, (_, i) => String(i))]) {
+    const { status, json } = await listen(taskClient(url), taskIds)
+    t.equal(status, 400)
+    t.equal(json.error.code, -32602)
+  }
+})
