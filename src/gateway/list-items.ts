@@ -1,8 +1,10 @@
 /** One page of a list, as offsets into bytes: items stay what the upstream wrote. */
 import { GatewayError } from '../errors.ts'
+import { settled } from '../protocol/envelope.ts'
 import { colon, space, string } from '../protocol/grammar.ts'
 import type { Message } from '../protocol/message.ts'
 import { decodeString } from '../protocol/names.ts'
+import { resultStart } from '../protocol/remove.ts'
 import { skip } from '../protocol/skip.ts'
 import { ownCopy } from '../protocol/write.ts'
 import { type Hint, hintOf } from './hints.ts'
@@ -57,9 +59,13 @@ export interface Page {
   readonly hint: Hint | undefined
 }
 
+/** With what was changed in its result in its source: links leave tools out. Another id is of no matter here. */
+const withOwnResult = (response: Message): Message =>
+  response.edits.some(({ start }) => start >= (resultStart(response) ?? 0)) ? settled(response) : response
+
 /** Throws a GatewayError `backend_invalid` when the response has no such list. */
 export function pageOf(response: Message, kind: Kind, backend: string): Page {
-  const { source, scanned } = response
+  const { source, scanned } = withOwnResult(response)
   const i = scanned.top.keys.indexOf('result')
   const result = ownCopy(source.subarray(scanned.top.spans[2 * i], scanned.top.spans[2 * i + 1]))
   let items: Item[] | undefined

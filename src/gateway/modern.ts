@@ -19,6 +19,7 @@ import type { Reader } from '../streams/reader.ts'
 import { facts } from '../telemetry/events.ts'
 import type { Answer } from './answer.ts'
 import type { Context } from './context.ts'
+import { withoutInvalid } from './invalid-tools.ts'
 import { isLevel } from './levels.ts'
 import { discover } from './methods/discover.ts'
 import { ofTask } from './methods/modern-tasks.ts'
@@ -27,10 +28,13 @@ import { ModernCall } from './modern-call.ts'
 import { requireTasks } from './modern-tasks.ts'
 import { noted, noteOutcome } from './outcome.ts'
 import type { IncomingPost } from './request.ts'
-import { checkParamHeaders, withoutInvalid } from './tool-headers.ts'
+import type { Route } from './route.ts'
+import { Told } from './told.ts'
+import { checkParamHeaders } from './tool-headers.ts'
 
 export class Modern {
   readonly #context: Context
+  readonly #told = new Told()
 
   constructor(context: Context) {
     this.#context = context
@@ -107,12 +111,20 @@ export class Modern {
     }
     if (ofTasks.has(request.method!)) return ofTask(request, incoming, call, context)
     const run = (to: Backend, upstream: Message) => call.run(to, upstream)
-    if (backend === undefined) {
-      return unionMethod(request.method!)({ request, live: call.seat, union: union!, context, note, run })
+    if (backend !== undefined) note.backend = backend.name
+    const source =
+      backend === undefined
+        ? unionMethod(request.method!)({ request, live: call.seat, union: union!, context, note, run })
+        : run(backend, request)
+    return request.method === 'tools/list' ? withoutInvalid(source, this.#leftOut(route)) : source
+  }
+
+  #leftOut({ path, backend }: Route) {
+    return (name: string, reason: string): void => {
+      const tool = JSON.stringify(name.slice(0, 80))
+      const text = `the tool ${tool} is left out at ${path} for clients of 2026-07-28: ${reason}`
+      this.#told.tell({ level: 'warn', text, ...(backend && { backend: backend.name }) })
     }
-    note.backend = backend.name
-    const running = run(backend, request)
-    return request.method === 'tools/list' ? withoutInvalid(running, backend.name) : running
   }
 
   /** Refuses a state that nobody made for this request, before any backend is asked for anything. */

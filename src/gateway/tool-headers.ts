@@ -1,13 +1,9 @@
-/** `x-mcp-header` of the tools of a route: what the headers of a call are judged by, and which tools are left out (2026-07-28 server/tools, "x-mcp-header"). */
+/** `x-mcp-header` of the tools of a route: what the headers of a call are judged by (2026-07-28 server/tools, "x-mcp-header"). */
 import type { Backend } from '../backends/backend.ts'
-import type { MessageSource } from '../exchanges/source.ts'
-import { splice } from '../protocol/edit.ts'
-import { elements, find } from '../protocol/find.ts'
-import { isError, type Message, stringParam } from '../protocol/message.ts'
+import { type Message, stringParam } from '../protocol/message.ts'
 import { checkParams, hasParamHeaders } from '../protocol/mirrored.ts'
-import { InvalidParamHeaders, type ParamHeader, paramHeaders } from '../protocol/param-headers.ts'
+import { headersOfTool, InvalidParamHeaders, type ParamHeader } from '../protocol/param-headers.ts'
 import type { Live } from '../sessions/lifecycle.ts'
-import { facts } from '../telemetry/events.ts'
 import { audienceOf } from './audience.ts'
 import type { Context } from './context.ts'
 import { type Item, kinds } from './list-items.ts'
@@ -106,49 +102,9 @@ function annotated(item: Item): readonly ParamHeader[] {
 /** Of a tool whose annotations are not valid: none. */
 function headersOf({ bytes, start, end }: Item): readonly ParamHeader[] {
   try {
-    return annotationsIn(bytes.toString('utf8', start, end))
+    return headersOfTool(bytes.toString('utf8', start, end))
   } catch (error) {
     if (error instanceof InvalidParamHeaders) return none
     throw error
-  }
-}
-
-function annotationsIn(tool: string): readonly ParamHeader[] {
-  if (!tool.includes(annotation)) return none
-  return paramHeaders((JSON.parse(tool) as { inputSchema?: unknown } | null)?.inputSchema)
-}
-
-const annotation = '"x-mcp-header"'
-
-/** A list of tools without those whose annotations are not valid. */
-export const withoutInvalid = (source: MessageSource, backend: string): MessageSource => ({
-  async next() {
-    const message = await source.next()
-    if (message?.kind !== 'response' || isError(message) || !message.source.includes(annotation)) return message
-    return filtered(message, backend)
-  }
-})
-
-function filtered(response: Message, backend: string): Message {
-  const { source, scanned } = response
-  const { keys, spans } = scanned.top
-  const list = find(source, spans[2 * keys.indexOf('result')]!, ['tools'])
-  const tools = list && elements(source, list.start)
-  if (list === undefined || tools === undefined) return response
-  const texts = tools.map(({ start, end }) => source.toString('utf8', start, end))
-  const kept = texts.filter(text => isValid(text, backend))
-  return kept.length === texts.length ? response : splice(response, { ...list, text: `[${kept.join(',')}]` })
-}
-
-function isValid(tool: string, backend: string): boolean {
-  try {
-    annotationsIn(tool)
-    return true
-  } catch (error) {
-    if (!(error instanceof InvalidParamHeaders)) throw error
-    const { name } = JSON.parse(tool) as { name?: unknown }
-    const text = `the tool ${JSON.stringify(String(name).slice(0, 80))} is left out: ${error.message}`
-    facts.notice.publish({ level: 'warn', text, backend })
-    return false
   }
 }

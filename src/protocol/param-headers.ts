@@ -22,6 +22,15 @@ const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 /** Schemas nested deeper than this are not looked through. */
 const deepest = 64
 
+/** How a tool that has such parameters can be told from its bytes. */
+export const annotationMark = '"x-mcp-header"'
+
+/** Of a tool, JSON text. Throws {@link InvalidParamHeaders}. */
+export function headersOfTool(tool: string): readonly ParamHeader[] {
+  if (!tool.includes(annotationMark)) return []
+  return paramHeaders((JSON.parse(tool) as { inputSchema?: unknown } | null)?.inputSchema)
+}
+
 /** The annotated parameters of an `inputSchema`. Throws {@link InvalidParamHeaders}. */
 export function paramHeaders(inputSchema: unknown): readonly ParamHeader[] {
   const found: ParamHeader[] = []

@@ -1,9 +1,12 @@
 /** Headers of modern requests say what the body says, or nothing happens (2026-07-28 basic/transports/streamable-http, "Server Validation"). */
 import t from 'tap'
 import { encodeHeader } from '../../src/protocol/sentinel.ts'
+import { modern, result, startAnswering } from '../helpers/answering.ts'
 import { type Edge, isRefusal, startEdge } from '../helpers/edge.ts'
-import { ModernClient } from '../helpers/modern.ts'
+import { lastOf, ModernClient } from '../helpers/modern.ts'
+import { notices } from '../helpers/module-link.ts'
 import { RawClient } from '../helpers/raw-client.ts'
+import { ask, wholeList } from '../helpers/several.ts'
 
 const schema = (properties: object) => ({ type: 'object', properties })
 const deploy = {
@@ -136,14 +139,54 @@ t.test('the same holds where several backends are served, under the names that c
   isRefusal(t, bad, 400, -32020, 1)
 })
 
-t.test(
-  'a tool whose annotations are not valid is left out of the list, the others are as they were (M26-05)',
-  async t => {
-    const { client } = await start(t)
-    const { json } = await client.request('tools/list')
-    t.same(json.result.tools, [plain, deploy])
+t.test('a tool whose annotations are not valid is left out of lists, and logged once (M26-05)', async t => {
+  const told = notices(t)
+  const edge = await start(t)
+  for (const _ of [1, 2]) t.same((await edge.client.request('tools/list')).json.result.tools, [plain, deploy])
+  const warnings = () => told.filter(({ text }) => text.startsWith('the tool "broken" is left out at /mcp'))
+  t.match(warnings(), [{ level: 'warn', backend: 'docs', text: /is no string, integer or boolean/ }])
+  t.equal(warnings().length, 1)
+  t.equal((await ask(await RawClient.open(edge.url), 'tools/list')).result.tools.length, 3, 'nothing to older clients')
+})
+
+t.test('of merged lists too, on every page, under the name that clients see (M26-05)', async t => {
+  const told = notices(t)
+  const edge = await start(t)
+  const modernBackend = await startAnswering(
+    t,
+    modern(asked => result(asked, { resultType: 'complete', tools: [broken, plain] }))
+  )
+  const two = await startEdge(t, {
+    backends: {
+      a: { kind: 'http', url: edge.upstream.url },
+      b: { kind: 'http', url: modernBackend.url },
+      c: { kind: 'http', url: edge.upstream.url }
+    },
+    routes: { '/mcp': { backends: ['a', 'b', 'c'], page: 2 } }
+  })
+  const client = new ModernClient(two.url)
+  const list = async (): Promise<string[]> => {
+    const names: string[] = []
+    let cursor: string | undefined
+    do {
+      const { result } = await lastOf(await client.request('tools/list', cursor === undefined ? {} : { cursor }))
+      names.push(...result.tools.map(({ name }: { name: string }) => name))
+      cursor = result.nextCursor
+    } while (cursor !== undefined)
+    return names
   }
-)
+  const valid = ['a_plain', 'a_deploy', 'b_plain', 'c_plain', 'c_deploy']
+  for (const _ of [1, 2]) t.same(await list(), valid)
+  const texts = told.map(({ text }) => text).filter(text => text.includes('is left out'))
+  t.match(texts.sort(), [
+    /^the tool "a_broken" .* at \/mcp/,
+    /^the tool "broken" is left out: /,
+    /^the tool "c_broken" /
+  ])
+  t.equal(texts.length, 3)
+  const older = (await wholeList(await RawClient.open(two.url), 'tools/list')).map(({ name }) => name)
+  t.same(older, ['a_plain', 'a_broken', 'a_deploy', 'b_plain', 'c_plain', 'c_broken', 'c_deploy'])
+})
 
 t.test('legacy requests are judged by their bodies, whatever routing headers they carry (M26-06)', async t => {
   const edge = await startEdge(t)
