@@ -24,7 +24,8 @@ t.test('backends.<name>.hints.lists.ttl: while it lasts a list is not read again
 
 t.test('backends.<name>.hints.reads.ttl: that is what clients are told, else that they may not keep it', async t => {
   const scripts = { a: { resources: ['x://1'] }, b: { resources: ['y://1'] } }
-  const { url } = await together(t, scripts, { backends: { a: { hints: { reads: { ttl: '1s' } } } } })
+  const { url, servers } = await together(t, scripts, { backends: { a: { hints: { reads: { ttl: '1s' } } } } })
+  for (const server of Object.values(servers)) server.on('resources/read', turn => turn.answer('{"contents":[]}'))
   const client = new ModernClient(url)
   const told = async (uri: string) => (await lastOf(await client.request('resources/read', { uri }))).result.ttlMs
   t.equal(await told('x://1'), 1_000)
