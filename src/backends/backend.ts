@@ -52,6 +52,11 @@ export interface OpenOptions {
   readonly ended: (reason: Error) => void
   /** What belongs to no exchange could not be heard for a while, and is not told again. Must not throw. */
   readonly missed?: () => void
+  /**
+   * Whether what belongs to no exchange is heard from now on. Of upstreams that say it on a stream of its own; others are
+   * heard as long as they are linked. Must not throw.
+   */
+  readonly heard?: (on: boolean) => void
 }
 
 /** What the upstream said of itself. */

@@ -29,6 +29,8 @@ export interface BridgeOptions {
   readonly listening: (upstream: Upstream, backend: string) => Listening
   /** What belongs to no exchange. */
   readonly receive: (message: Message, link: Link, backend: Backend, users: ReadonlySet<Live>) => void
+  /** Whether changes of its lists are heard for the session, from now on. */
+  readonly heard: (backend: Backend, live: Live, on: boolean) => void
 }
 
 export class LegacyOverModern implements Link, Questions, Member {
@@ -49,6 +51,8 @@ export class LegacyOverModern implements Link, Questions, Member {
   readonly uris = new Set<string>()
   #lastQuestion = 0
   #closed = false
+  /** Changes of lists are heard. */
+  #hears = false
   /** The upstream lost its side: another link takes the place of this one. */
   #retired = false
 
@@ -122,6 +126,7 @@ export class LegacyOverModern implements Link, Questions, Member {
   retire(): void {
     this.#retired = true
     this.#listening?.leave(this)
+    this.#heard(false)
   }
 
   async close(): Promise<void> {
@@ -132,8 +137,20 @@ export class LegacyOverModern implements Link, Questions, Member {
 
   #changed(): void {
     if (this.#retired) return
+    if (this.lists.size === 0) this.#heard(false)
     if (this.lists.size + this.uris.size === 0) this.#listening?.leave(this)
-    else this.#listening?.changed(this).catch((error: unknown) => this.#unheard(error))
+    else {
+      this.#listening?.changed(this).then(
+        () => this.#heard(this.lists.size > 0 && !this.#retired),
+        (error: unknown) => this.#unheard(error)
+      )
+    }
+  }
+
+  #heard(on: boolean): void {
+    if (this.#hears === on) return
+    this.#hears = on
+    this.#options.heard(this.#backend, this.#live, on)
   }
 
   #unheard(error: unknown): void {

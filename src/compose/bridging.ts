@@ -15,7 +15,7 @@ import type { Instance } from './instance.ts'
 
 /** What a link is to such a client. */
 export function wireBridging(
-  { settings }: Instance,
+  { settings, lists }: Instance,
   receive: LinksOptions['receive'],
   all: () => Pick<Context, 'links' | 'parked' | 'ownStates' | 'turns'>
 ): NonNullable<LinksOptions['bridged']> {
@@ -25,7 +25,10 @@ export function wireBridging(
     listenings.set(upstream, listening)
     return listening
   }
-  const options: BridgeOptions = settings.follow({ listening, receive }, ({ input: { rounds } }) => ({ rounds }))
+  const options: BridgeOptions = settings.follow(
+    { listening, receive, heard: lists.heard },
+    ({ input: { rounds } }) => ({ rounds })
+  )
   return (link: Link, live, backend) => {
     const { links, parked, ownStates, turns } = all()
     if (link.era === 'legacy') {

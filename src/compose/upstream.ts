@@ -61,6 +61,7 @@ export function wireUpstream(instance: Instance, { asked, tasks }: Asking, all: 
       lists.invalidate(backend)
       for (const live of users) all().listens.missed(live)
     },
+    heard: lists.heard,
     reopened: (link, backend, users, told) =>
       restore(link, backend, users, { changed: (...of) => unions.reopened(...of), receive, told })
   })

@@ -15,6 +15,7 @@ type Silent = Pick<ConfiguredHints, 'of'>
 export class Entry {
   readonly backend: Backend
   readonly kind: Kind
+  readonly principal: string
   /** The last one that was read. */
   list: List | undefined
   /** What the backend said of how long that holds; undefined: nothing. */
@@ -32,9 +33,10 @@ export class Entry {
   retryAt = 0
   paused = -1
 
-  constructor(backend: Backend, kind: Kind) {
+  constructor(backend: Backend, kind: Kind, principal: string) {
     this.backend = backend
     this.kind = kind
+    this.principal = principal
   }
 
   read(list: List, hint: Hint | undefined, revision: number, now: number): void {
@@ -63,6 +65,16 @@ export class Entry {
     return configured.of(this.backend, this.kind.method)
   }
 
+  /** It was read, and is not being read. */
+  get isAtRest(): boolean {
+    return this.list !== undefined && this.fetching === undefined
+  }
+
+  /** It is not current any more, whatever is heard. */
+  lapse(): void {
+    this.revision = -1
+  }
+
   #isCurrent(revision: number): boolean {
     return this.list !== undefined && this.failure === undefined && this.revision === revision
   }
@@ -76,42 +88,5 @@ export class Entry {
     this.paused = revision
     this.retryAt = now + Math.min(longestPause, firstPause * 2 ** this.failures) * (0.8 + Math.random() * 0.4)
     this.failures = Math.min(this.failures + 1, 10)
-  }
-}
-
-/** The lists of one backend. */
-export class Shelf {
-  /** Used least recently first. */
-  readonly entries = new Map<string, Entry>()
-  #latest: string | undefined
-  /** Whether it could not be reached since a link of it was opened. */
-  away = false
-  /** Counts what made the lists old. */
-  readonly revisions: Record<Kind['name'], number> = { tools: 0, prompts: 0, resources: 0, templates: 0 }
-
-  /** The list of an audience; beyond `max` of them that goes which was used least recently. */
-  entry(backend: Backend, audience: string, kind: Kind, max: number): Entry {
-    const { entries } = this
-    const key = `${kind.name} ${audience}`
-    const found = entries.get(key)
-    if (found !== undefined && this.#latest === key) return found
-    const entry = found ?? new Entry(backend, kind)
-    this.#latest = key
-    entries.delete(key)
-    entries.set(key, entry)
-    if (entries.size > max) entries.delete(entries.keys().next().value!)
-    return entry
-  }
-
-  /** Lists that the last one who asked did not get, and that nothing was heard of since: method and reason. */
-  get leftOut(): readonly string[] {
-    const last = new Map<Kind, Entry>()
-    for (const entry of this.entries.values()) {
-      const { kind, startedAt } = entry
-      if (startedAt >= (last.get(kind)?.startedAt ?? Number.NEGATIVE_INFINITY)) last.set(kind, entry)
-    }
-    return [...last.values()].flatMap(({ kind, failure, paused }) =>
-      failure === undefined || paused !== this.revisions[kind.name] ? [] : [`${kind.method}: ${failure.message}`]
-    )
   }
 }

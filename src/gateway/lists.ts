@@ -7,13 +7,14 @@ import { isBusy } from '../backends/busy.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { facts } from '../telemetry/events.ts'
+import { audienceOf } from './audience.ts'
 import type { ConfiguredHints } from './configured-hints.ts'
 import { type Hint, together } from './hints.ts'
 import type { Known } from './known.ts'
-import { type Entry, Shelf } from './list-entry.ts'
-import type { List } from './list-fetch.ts'
+import type { Entry } from './list-entry.ts'
 import { type Kind, kinds } from './list-items.ts'
 import { type Reading, readList } from './list-read.ts'
+import { Shelf } from './list-shelf.ts'
 
 export interface ListsOptions extends Pick<Reading, 'known' | 'gates' | 'timeoutMs'> {
   readonly hints: Pick<ConfiguredHints, 'of'>
@@ -55,9 +56,11 @@ export class Lists {
     this.#context = context
   }
 
-  /** `audience`: who sees the same lists. */
-  entry(backend: Backend, audience: string, kind: Kind): Entry {
-    return this.#shelf(backend).entry(backend, audience, kind, maxLists)
+  /** What the session sees, and all who see the same. */
+  entry(backend: Backend, live: Live, kind: Kind): Entry {
+    const { principal } = live.record
+    const key = backend.scope === 'shared' ? principal : audienceOf(live)
+    return this.#shelf(backend).entry(backend, { key, principal }, kind, maxLists)
   }
 
   /** Whether nothing has to be read. */
@@ -104,15 +107,16 @@ export class Lists {
     }
   }
 
+  /** Whether the backend is heard for the session, from now on. */
+  readonly heard = (backend: Backend, { record }: Live, on: boolean): void => {
+    for (const { kind } of this.#shelf(backend).heard(record.principal, on))
+      this.#context?.changed(backend, kind, false)
+  }
+
   /** A link was opened: what could not be read before can be now, and what the backend can do may be something else. */
   opened(link: Link, backend: Backend): void {
     const changed = this.#options.known.seen(backend, link.server)
-    const shelf = this.#shelf(backend)
-    // What is being read is read by this link, or was: not once more.
-    const waiting =
-      shelf.away &&
-      [...shelf.entries.values()].some(({ failure, fetching }) => failure !== undefined && fetching === undefined)
-    shelf.away = false
+    const waiting = this.#shelf(backend).reached()
     if (changed || waiting) this.invalidate(backend)
   }
 
@@ -154,7 +158,8 @@ export class Lists {
     try {
       const { list, hint } = await readList(entry, live, { ...this.#options, ...this.#context! })
       const { list: before, failure } = entry
-      entry.read(before?.hash === list.hash ? before : this.#same(entry, list), hint, revision, this.#now())
+      const kept = before?.hash === list.hash ? before : this.#shelf(backend).same(kind, list)
+      entry.read(kept, hint, revision, this.#now())
       if (before !== entry.list || failure !== undefined) this.#context?.changed(backend, kind, false)
     } catch (error) {
       const failure = toGatewayError(error)
@@ -181,14 +186,6 @@ export class Lists {
     // Once for all audiences.
     if (!known) facts.notice.publish({ level: 'warn', text, backend: backend.name })
     this.#context?.changed(backend, kind, false)
-  }
-
-  /** The same list that another audience has is kept once. */
-  #same(entry: Entry, list: List): List {
-    for (const other of this.#shelf(entry.backend).entries.values()) {
-      if (other.kind === entry.kind && other.list?.hash === list.hash) return other.list
-    }
-    return list
   }
 }
 

@@ -4,7 +4,6 @@ import { type Message, stringParam } from '../protocol/message.ts'
 import { checkParams, hasParamHeaders } from '../protocol/mirrored.ts'
 import { headersOfTool, InvalidParamHeaders, type ParamHeader } from '../protocol/param-headers.ts'
 import type { Live } from '../sessions/lifecycle.ts'
-import { audienceOf } from './audience.ts'
 import type { Context } from './context.ts'
 import { type Item, kinds } from './list-items.ts'
 import type { IncomingPost } from './request.ts'
@@ -64,8 +63,7 @@ function annotationsOf(
   { lists }: Context,
   again: boolean
 ): readonly ParamHeader[] | Promise<readonly ParamHeader[]> {
-  const audience = backend.scope === 'shared' ? live.record.principal : audienceOf(live)
-  const entry = lists.entry(backend, audience, kinds.tools)
+  const entry = lists.entry(backend, live, kinds.tools)
   const known = (): readonly ParamHeader[] => {
     const item = entry.list?.byId.get(tool)
     return item === undefined ? none : annotated(item)

@@ -2,7 +2,6 @@
 import type { Backend } from '../backends/backend.ts'
 import { GatewayError } from '../errors.ts'
 import type { Live } from '../sessions/lifecycle.ts'
-import { audienceOf } from './audience.ts'
 import type { Hint } from './hints.ts'
 import type { Entry } from './list-entry.ts'
 import { type Kind, kinds } from './list-items.ts'
@@ -22,11 +21,7 @@ export class View {
 
   constructor(union: Union, live: Live) {
     this.#union = union
-    const audience = audienceOf(live)
-    const of = (kind: Kind): Entry[] =>
-      union.members.map(({ backend }) =>
-        union.lists.entry(backend, backend.scope === 'shared' ? live.record.principal : audience, kind)
-      )
+    const of = (kind: Kind): Entry[] => union.members.map(({ backend }) => union.lists.entry(backend, live, kind))
     this.#entries = {
       tools: of(kinds.tools),
       prompts: of(kinds.prompts),

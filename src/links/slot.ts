@@ -25,6 +25,8 @@ export interface LinksOptions {
   readonly reopened: (link: Link, backend: Backend, users: ReadonlySet<Live>, told: boolean) => Promise<void>
   /** What the upstream said outside of exchanges was not heard for a while. Must not throw. */
   readonly missed?: (backend: Backend, users: ReadonlySet<Live>) => void
+  /** Whether what the upstream says outside of exchanges is heard for this session, from now on. Must not throw. */
+  readonly heard?: (backend: Backend, live: Live, on: boolean) => void
   /** A link that is, or whose user is, of the modern era, as the user sees it. Made once for each link and user. */
   readonly bridged?: (link: Link, live: Live, backend: Backend) => Link
 }
@@ -147,7 +149,8 @@ export class Slot {
         over = reason
         if (link !== undefined) this.#lose(link, reason)
       },
-      missed: () => this.#options.missed?.(backend, users)
+      missed: () => this.#options.missed?.(backend, users),
+      heard: on => this.#options.heard?.(backend, live, on)
     })
     if (over !== undefined) throw this.#lostAtOnce(link, over)
     for (const message of early) receive(message, link, backend, users)

@@ -3,11 +3,12 @@ import t from 'tap'
 import type { Call, Exchange, Link } from '../../src/backends/backend.ts'
 import { Queue } from '../../src/backends/queue.ts'
 import { LegacyOverModern } from '../../src/bridge/legacy-over-modern.ts'
+import type { Listening } from '../../src/bridge/listening.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { makeError, makeNotification, makeRequest, makeResult } from '../../src/protocol/make.ts'
 import { type Message, readMessage } from '../../src/protocol/message.ts'
 import { value } from '../../src/protocol/write.ts'
-import { FakeBackend } from '../helpers/fake-backend.ts'
+import { FakeBackend, settled } from '../helpers/fake-backend.ts'
 import { liveOf } from '../helpers/live.ts'
 
 interface Round {
@@ -72,7 +73,8 @@ function on({
     listening: () => {
       throw new Error('this upstream is not listened to')
     },
-    receive: () => {}
+    receive: () => {},
+    heard: () => {}
   })
   const start = (request = makeRequest('"mine"', 'tools/call', { name: 'x', arguments: { n: 1 } })): Exchange =>
     link.exchange(request, call)
@@ -337,4 +339,33 @@ t.test('what fails upstream fails once; closing ends what is open', async t => {
   await link.close()
   t.same(await read, { done: true, value: undefined })
   await t.rejects(start().next(), { code: 'backend_unavailable' })
+})
+
+t.test('its lists are heard once the upstream agreed, and until the session listens no more', async t => {
+  const agreed = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const heard: boolean[] = []
+  let asked = 0
+  const upstream = Object.assign(new Upstream(), {
+    upstream: { exchange: () => new Queue({ cancel() {}, detach() {} }) }
+  })
+  upstream.server.capabilities = { tools: { listChanged: true } } as never
+  const link = new LegacyOverModern(upstream, liveOf(), new FakeBackend('session'), {
+    rounds: 10,
+    listening: () => ({ changed: () => agreed[asked++]!.promise, leave() {} }) as unknown as Listening,
+    receive: () => {},
+    heard: (_backend, _live, on) => void heard.push(on)
+  })
+  link.listen(true)
+  t.same(heard, [])
+  agreed[0]!.resolve()
+  await agreed[0]!.promise
+  await settled()
+  t.same(heard, [true])
+  link.listen(false)
+  t.same(heard, [true, false])
+  link.listen(true)
+  await link.close()
+  agreed[1]!.resolve()
+  await settled()
+  t.same(heard, [true, false], 'who is gone hears nothing')
 })

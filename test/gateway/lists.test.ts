@@ -48,7 +48,7 @@ function scene(_t: Test, capabilities: Record<string, unknown> = { tools: {} }) 
     link.exchanges.at(-1)!.answer({ tools: names.map(name => ({ name })) })
     await settled()
   }
-  const entry = (audience = 'all') => lists.entry(backend, audience, kinds.tools)
+  const entry = (principal = 'anonymous') => lists.entry(backend, liveOf({ principal }), kinds.tools)
   return {
     backend,
     clock,
@@ -99,6 +99,31 @@ t.test('what the backend says meanwhile makes it be read once more', async t => 
   t.same(changes, ['tools said', 'tools', 'tools'])
   lists.invalidate(backend, 'prompts')
   t.equal(read(liveOf()), undefined, 'other kinds are another matter')
+})
+
+t.test('what was read while nobody heard the backend is read again once somebody does (NTF-05)', async t => {
+  const { read, answer, lists, backend, changes } = scene(t)
+  const [one, other] = [liveOf(), liveOf()]
+  void read(one)
+  await answer('x')
+  t.equal(read(one), undefined)
+  changes.length = 0
+  lists.heard(backend, one, true)
+  t.same(changes, ['tools'])
+  t.ok(read(one) instanceof Promise)
+  lists.heard(backend, other, true)
+  await answer('x')
+  t.equal(read(other), undefined, 'it was heard already')
+  lists.heard(backend, one, false)
+  lists.heard(backend, one, true)
+  t.equal(read(one), undefined, 'one of them always heard')
+  lists.heard(backend, one, false)
+  lists.heard(backend, other, false)
+  t.equal(read(one), undefined, 'it is as good as it was')
+  lists.heard(backend, liveOf({ principal: 'another' }), true)
+  t.equal(read(one), undefined, 'another principal has other lists')
+  lists.heard(backend, other, true)
+  t.ok(read(one) instanceof Promise, 'nobody heard for a while')
 })
 
 t.test('a session that ends while it reads is no failure: the next one reads', async t => {

@@ -129,6 +129,10 @@ export class HttpLink implements Link, Home, Audience {
     this.#options.missed?.()
   }
 
+  heard(on: boolean): void {
+    this.#options.heard?.(on)
+  }
+
   /** An upstream that lost the session refuses a ping too; one that has no such stream answers it. */
   notFound(): void {
     if (this.session === undefined) return

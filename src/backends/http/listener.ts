@@ -26,6 +26,8 @@ export interface Audience {
   receive(message: Message): void
   /** The stream broke, and what was said until it was open again is lost. */
   missed(): void
+  /** Whether what is said is heard, from now on. */
+  heard(on: boolean): void
   /** The answer was 404 or 400: either the session is lost or there is no such stream. */
   notFound(): void
 }
@@ -43,6 +45,7 @@ export class Listener implements Reader {
   #openedAt: number | undefined
   /** It was open before, and the one that is opened does not go on where it ended. */
   #gap = false
+  #heard = false
 
   constructor(audience: Audience) {
     this.#audience = audience
@@ -68,6 +71,7 @@ export class Listener implements Reader {
     this.#openedAt = wire.clock.now()
     if (this.#gap) this.#audience.missed()
     this.#gap = false
+    this.#hears(true)
   }
 
   text(text: Buffer): void {
@@ -130,6 +134,8 @@ export class Listener implements Reader {
     const { clock } = this.#audience.wire
     this.#leg = undefined
     this.#gap ||= this.#openedAt !== undefined && this.#lastEventId === undefined
+    // What is resumed is heard, later.
+    if (this.#lastEventId === undefined) this.#hears(false)
     const healthy = this.#openedAt !== undefined && clock.now() - this.#openedAt >= healthyMs
     this.#failures = healthy ? 1 : this.#failures + 1
     const pause = backoff(this.#failures, pauses, clock)
@@ -139,6 +145,7 @@ export class Listener implements Reader {
   #refuse(how: 'never' | 'unauthorized', text: string): void {
     const { name } = this.#audience.wire
     this.#leg = undefined
+    this.#hears(false)
     this.#refused = how
     facts.notice.publish({ level: 'debug', text: `no stream by GET: ${text}`, backend: name })
   }
@@ -149,6 +156,13 @@ export class Listener implements Reader {
     this.#gap = false
     this.#leg?.drop()
     this.#leg = undefined
+    this.#hears(false)
+  }
+
+  #hears(on: boolean): void {
+    if (this.#heard === on) return
+    this.#heard = on
+    this.#audience.heard(on)
   }
 
   #drop(reason: string): void {

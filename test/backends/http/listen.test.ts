@@ -186,6 +186,44 @@ t.test(
   }
 )
 
+t.test(
+  'whether somebody hears is told as it changes; a stream that goes on where it ended was always heard',
+  async t => {
+    for (const [events, dropped] of [
+      [false, [true, false, true]],
+      [true, [true]]
+    ] as const) {
+      const clock = new StillClock()
+      const on = await bench(t, { events }, { clock })
+      const heard: boolean[] = []
+      const link = await on.open({ heard: on => void heard.push(on) })
+      link.listen(true)
+      t.same(heard, [], 'not before the stream is there')
+      await until('the stream', () => on.upstream.listening)
+      on.server.announce('notifications/a')
+      await until('the message', () => on.received.length === 1)
+      on.upstream.hangUp()
+      await until('a wait', () => clock.pending === 1)
+      clock.advance(clock.waits.at(-1)!)
+      await until('the stream again', () => on.upstream.listening)
+      on.server.announce('notifications/b')
+      await until('the message', () => on.received.length === 2)
+      t.same(heard, dropped)
+      link.listen(false)
+      link.listen(false)
+      t.same(heard, [...dropped, false])
+    }
+    const { link, on } = await getting(t, response => void response.writeHead(405).end())
+    const refused: boolean[] = []
+    const other = await on.open({ heard: on => void refused.push(on) })
+    other.listen(true)
+    await until('it was asked', () => on.upstream.seenOf('GET').length === 1)
+    await other.close()
+    t.same(refused, [], 'nobody hears where there is no stream')
+    await link.close()
+  }
+)
+
 t.test('a stream that lived is asked for again soon, from its last event on, after its retry', async t => {
   const clock = new StillClock()
   const on = await bench(t, { events: true, retry: 7_000 }, { clock })

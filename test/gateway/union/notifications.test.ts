@@ -210,3 +210,41 @@ t.test(
     t.equal((await client.request('other/do', { _meta: meta })).json.result.by, 'b', 'also by a member of _meta')
   }
 )
+
+t.test('what changed before the backend could be heard is found when it can (NTF-05)', async t => {
+  const { promise: held, resolve: release } = Promise.withResolvers<void>()
+  let asked = 0
+  const all = await together(
+    t,
+    { a: { tools: ['x'] }, b: { tools: ['y'] } },
+    {
+      upstreams: {
+        b: {
+          async intercept({ method }) {
+            if (method !== 'GET') return false
+            asked++
+            await held
+            return false
+          }
+        }
+      }
+    }
+  )
+  const { b } = all.servers
+  const client = await all.open()
+  const { events } = await client.get()
+  await until('b is asked for its stream', () => asked === 1)
+  t.same(namesIn(await client.request('tools/list')), ['x', 'y'])
+  b!.tools.push('z')
+  t.equal(b!.announce('notifications/tools/list_changed'), false, 'nobody hears it')
+  release()
+  await until('list_changed came', () => changes(events) === 1)
+  t.same(namesIn(await client.request('tools/list')), ['x', 'y', 'z'])
+  // Another one who listens finds everything as it was.
+  const listed = b!.heardOf('tools/list').length
+  const other = await all.open()
+  await other.get()
+  await until('b is listened to twice', () => all.upstreams.b!.seenOf('GET').length === 2)
+  t.same(namesIn(await other.request('tools/list')), ['x', 'y', 'z'])
+  t.equal(b!.heardOf('tools/list').length, listed)
+})
