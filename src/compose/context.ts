@@ -64,7 +64,8 @@ const wireCalls = (
   limits: limits.of,
   gates,
   adapt: (message, { request, live, backend }) => {
-    if (message.kind !== 'response') unions.heard(message, backend)
+    if (message.kind === 'response') unions.answered(message, request, live, backend)
+    else unions.heard(message, backend)
     if (live.modern === true) return message
     const seen = tasks.toClient(message, live, backend, request)
     if (message.kind === 'response') return forOlderClient(seen, request.method!, live.record.client.version)

@@ -97,13 +97,13 @@ export class Lists {
     return list === undefined && fetching !== undefined && failures === 0 && this.#now() - startedAt < patienceMs
   }
 
-  /** The lists may say something else than before: they are read again when asked for. `said`: those of a capability, the backend says. */
-  invalidate(backend: Backend, said?: Kind['capability']): void {
+  /** The lists, or those of a capability, may say something else than before: they are read again when asked for. `said`: the backend says so itself. */
+  invalidate(backend: Backend, of?: Kind['capability'], said = of !== undefined): void {
     const { revisions } = this.#shelf(backend)
     for (const kind of Object.values(kinds)) {
-      if (said !== undefined && kind.capability !== said) continue
+      if (of !== undefined && kind.capability !== of) continue
       revisions[kind.name]++
-      this.#context?.changed(backend, kind, said !== undefined)
+      this.#context?.changed(backend, kind, said)
     }
   }
 

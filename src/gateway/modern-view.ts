@@ -5,11 +5,13 @@
  */
 import { wrongInputs } from '../bridge/wished-inputs.ts'
 import { editedParam, splice } from '../protocol/edit.ts'
+import { settled } from '../protocol/envelope.ts'
 import { eachMember, find } from '../protocol/find.ts'
 import { makeError } from '../protocol/make.ts'
 import { type Message, stringParam, textMeta, textOf } from '../protocol/message.ts'
 import { stringMeta } from '../protocol/meta.ts'
 import { cacheable, capabilitiesKey, interactive, levelKey, ofTasks, serverKey } from '../protocol/modern.ts'
+import { resultStart, without } from '../protocol/remove.ts'
 import { type Hint, hintOf, membersOf } from './hints.ts'
 import { passes } from './levels.ts'
 import { declaresTasks, withHandles } from './modern-tasks.ts'
@@ -78,7 +80,8 @@ interface Found {
   readonly end: number
 }
 
-function resultFor(message: Message, request: Message, { server, hint, task }: Answering): Message {
+function resultFor(message: Message, request: Message, answering: Answering): Message {
+  const { server, hint, task } = answering
   const { source, scanned } = message
   const { keys, spans } = scanned.top
   const start = spans[2 * keys.indexOf('result')]!
@@ -98,6 +101,7 @@ function resultFor(message: Message, request: Message, { server, hint, task }: A
   if (type === '"input_required"') {
     const wrong = wrongInputs(message, textMeta(request, capabilitiesKey)!)
     if (wrong !== undefined) return wrong
+    if (found.has('ttlMs') || found.has('cacheScope')) return resultFor(withoutHints(message), request, answering)
   }
   let added = found.has('resultType') ? '' : `"resultType":${type},`
   let result =
@@ -131,6 +135,10 @@ const watched = new Set(['resultType', 'ttlMs', 'cacheScope', '_meta'])
 const scopes = new Set<string | undefined>(['"public"', '"private"'])
 
 const isDuration = (json: string | undefined): boolean => json !== undefined && /^\d{1,15}$/.test(json)
+
+/** What asks is not to be kept, whatever the backend says. */
+const withoutHints = (response: Message): Message =>
+  ['ttlMs', 'cacheScope'].reduce((left, name) => settled(without(left, resultStart(left)!, [name])), response)
 
 /** Types of extensions pass when the request declared one. */
 function isKnown(type: string, request: Message): boolean {

@@ -13,6 +13,7 @@ import type { Lists } from './lists.ts'
 import { isListChanged } from './outgoing.ts'
 import type { Route } from './route.ts'
 import type { Union } from './union.ts'
+import { refusedName } from './unknown-name.ts'
 
 export interface UnionsOptions {
   readonly lists: Lists
@@ -29,12 +30,16 @@ export interface UnionsOptions {
   readonly failed: (backend: Backend) => void
 }
 
+const doubtMs = 1_000
+
 /** Links opened at once for those who wait. */
 const atOnce = 32
 
 export class Unions {
   readonly #options: UnionsOptions
   readonly #news: ListNews
+  /** When a list of theirs was last found to be old. */
+  readonly #doubted = new WeakMap<Backend, number>()
 
   constructor(options: UnionsOptions) {
     this.#options = options
@@ -78,6 +83,16 @@ export class Unions {
   heard(message: Message, backend: Backend): void {
     const capability = isListChanged(message) ? capabilityOf(message.method!) : undefined
     if (capability !== undefined) this.#options.lists.invalidate(backend, capability)
+  }
+
+  /** A response of a backend: when it does not know what it listed, the list is read again, once a second at most. */
+  answered(response: Message, request: Message, live: Live, backend: Backend): void {
+    const kind = refusedName(response, request)
+    if (kind === undefined || this.of(live) === undefined) return
+    const now = performance.now()
+    if (now - (this.#doubted.get(backend) ?? Number.NEGATIVE_INFINITY) < doubtMs) return
+    this.#doubted.set(backend, now)
+    this.#options.lists.invalidate(backend, kind.capability, false)
   }
 
   /** What is said to a session that may have missed something: `list_changed` of what its client was told there is. */

@@ -55,6 +55,15 @@ for (const method of [
 t.test('what is not complete says nothing of that (MRT-03)', async t => {
   const asked = `{"resultType":"input_required","requestState":"s","_meta":{${from}}}`
   t.equal(seen(asked, 'resources/read'), asked)
+  for (const hints of ['"ttlMs":1,"cacheScope":"public"', '"cacheScope":"public","x":1.0,"ttlMs":1', '"ttlMs":1']) {
+    const bare = hints.includes('"x"') ? '"x":1.0,' : ''
+    const rest = '"resultType":"input_required","requestState":"s"'
+    t.equal(
+      seen(`{${rest},"_meta":{${from}},${hints}}`, 'resources/read'),
+      `{${rest},"_meta":{${from}}${bare === '' ? '' : ',"x":1.0'}}`
+    )
+    t.equal(seen(`{${hints},${rest},"_meta":{${from}}}`, 'resources/read'), `{${bare}${rest},"_meta":{${from}}}`)
+  }
 })
 
 t.test('types of results are those that the request knows', async t => {
