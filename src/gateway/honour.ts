@@ -1,4 +1,5 @@
 /** What of a subscription is honoured: what is advertised, and of resources those that the upstream agrees to tell of. */
+import type { Server } from '../backends/backend.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import type { Context } from './context.ts'
 import type { Filter } from './listen-filter.ts'
@@ -28,8 +29,10 @@ export async function honour(
   const { union, backend } = route
   let offers: (list: string) => boolean
   if (union === undefined) {
-    const { server } = await context.links.get(live, backend!)
-    offers = list => (server.capabilities[list] as { listChanged?: unknown } | undefined)?.listChanged === true
+    const known = context.known.get(backend!)
+    const isNothing = known !== undefined && filter.uris.length === 0 && !filter.lists.some(list => tells(known, list))
+    const server = isNothing ? known : (await context.links.get(live, backend!)).server
+    offers = list => tells(server, list)
   } else {
     listen(live)
     await within(patienceMs, serversOf(live, union, context))
@@ -47,6 +50,9 @@ export async function honour(
   for (const uri of filter.uris) if (!agreed.has(uri)) seat.unsubscribe(uri, subscription)
   return { lists: filter.lists.filter(offers), uris }
 }
+
+const tells = ({ capabilities }: Server, list: string): boolean =>
+  (capabilities[list] as { listChanged?: unknown } | undefined)?.listChanged === true
 
 async function eachOf(uris: readonly string[], act: (uri: string) => Promise<void>): Promise<void> {
   const left = uris.values()

@@ -7,6 +7,8 @@ import { endOf, startChild } from '../helpers/child.ts'
 export interface Scenario {
   readonly name: string
   readonly passed: boolean
+  /** Ids of the checks that did not pass. */
+  readonly failed: readonly string[]
   /** `3 checks`, or what went wrong. */
   readonly detail: string
 }
@@ -31,11 +33,11 @@ const judge = (name: string, checks: readonly Check[]): Scenario => {
   const good = checks.filter(check => check.status === 'SUCCESS')
   if (bad.length > 0) {
     const detail = bad.map(check => `${check.status} ${check.id}: ${check.errorMessage ?? ''}`).join('; ')
-    return { name, passed: false, detail }
+    return { name, passed: false, failed: bad.map(({ id }) => id), detail }
   }
   return good.length > 0
-    ? { name, passed: true, detail: `${good.length} checks` }
-    : { name, passed: false, detail: 'no check succeeded' }
+    ? { name, passed: true, failed: [], detail: `${good.length} checks` }
+    : { name, passed: false, failed: ['none'], detail: 'no check succeeded' }
 }
 
 /**
@@ -99,7 +101,7 @@ export const runClientScenario = async (command: string, name: string, revision:
     const scenario = judge(name, JSON.parse(await read('checks.json')))
     // The suite forgives clients that fail where one may; ours may not.
     if (!scenario.passed || (await read('stdout.txt')).trim().endsWith(driven)) return scenario
-    return { name, passed: false, detail: `the client failed: ${await read('stderr.txt')}` }
+    return { name, passed: false, failed: ['client'], detail: `the client failed: ${await read('stderr.txt')}` }
   } finally {
     await rm(folder, { recursive: true, force: true })
   }

@@ -99,6 +99,7 @@ t.test('nothing to honour: acknowledged, completed, over', async t => {
     t.equal(messages.length, 2)
   }
   t.equal(docs.heard('resources/subscribe'), 0)
+  t.equal(docs.heard('initialize'), 2, 'where it is known that no list is told of, nobody listens upstream')
   await quiet()
 })
 
