@@ -5,11 +5,13 @@
 import type { Call, Exchange, Link, Server, Upstream } from '../backends/backend.ts'
 import { Queue } from '../backends/queue.ts'
 import { without } from '../protocol/edit.ts'
+import { completed, settled } from '../protocol/envelope.ts'
 import { makeError } from '../protocol/make.ts'
 import type { Message } from '../protocol/message.ts'
 import { stringMeta } from '../protocol/meta.ts'
 import { levelKey, modernKeys, modernParams, roundParams } from '../protocol/modern.ts'
-import type { LinkState } from '../sessions/session.ts'
+import { latestModern } from '../protocol/version.ts'
+import type { LinkState, SessionRecord } from '../sessions/session.ts'
 import type { Place } from '../streams/stream-log.ts'
 import { type Asking, Interaction } from './interaction.ts'
 import { hasState, notGood } from './origin.ts'
@@ -45,7 +47,7 @@ export class ModernOverLegacy implements Link {
     if (hasState(request)) return notOurs(request.id!)
     const level = stringMeta(request, levelKey)
     const ready = level === undefined ? undefined : this.#wantLevel(level)
-    const upstream = this.#link.knowsModern ? forBoth(request) : forLegacy(request)
+    const upstream = this.#link.knowsModern ? forBoth(request, this.#asking.live.record) : forLegacy(request)
     const begin = (): Exchange => this.#link.exchange(upstream, call)
     return new Interaction(ready === undefined ? begin() : new Later(begin, ready), request, call, this.#asking)
   }
@@ -88,10 +90,11 @@ function forLegacy(request: Message): Message {
   return bare
 }
 
-/** The request without what the bridge answers for. */
-const forBoth = (request: Message): Message => {
+/** The request without what the bridge answers for; those that the gateway makes itself say who asks, as all others do. */
+const forBoth = (request: Message, { client }: SessionRecord): Message => {
   const { params } = request.scanned
-  return params === undefined ? request : without(request, params, roundParams)
+  const bare = params === undefined ? request : without(request, params, roundParams)
+  return settled(completed(bare, latestModern, client))
 }
 
 /** An exchange that begins when `ready` resolves. */

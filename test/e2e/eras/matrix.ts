@@ -11,6 +11,7 @@ import { connectV2Modern } from '../clients/v2-modern.ts'
 import { asking } from './asking.ts'
 import type { Area, Feature } from './feature.ts'
 import { type BackendName, backends, type ClientName } from './names.ts'
+import { prefixed } from './prefixed.ts'
 import type { Reason } from './reasons.ts'
 import { serving } from './serving.ts'
 import { telling } from './telling.ts'
@@ -41,6 +42,8 @@ export interface Servers {
   readonly direct: Readonly<Record<Exclude<BackendName, 'module'>, Target>>
   /** Through the gateway. */
   readonly gateway: Readonly<Record<BackendName, Target>>
+  /** All of them behind one route. */
+  readonly together: Target
 }
 
 const paths: Readonly<Record<BackendName, string>> = {
@@ -69,7 +72,10 @@ export async function startServers(t: Owner): Promise<Servers> {
       'modern-stdio': stdio('modern-stdio'),
       module: { kind: 'module', path: fixture('module') }
     },
-    routes: Object.fromEntries(Object.values(paths).map(name => [`/mcp/${name}`, { backends: [name] }]))
+    routes: {
+      '/mcp': { backends: Object.values(paths), prefix: 'always' },
+      ...Object.fromEntries(Object.values(paths).map(name => [`/mcp/${name}`, { backends: [name] }]))
+    }
   })
   const routed = backends.map(name => [name, { url: gateway.url(`/mcp/${paths[name]}`) }])
   return {
@@ -80,7 +86,8 @@ export async function startServers(t: Owner): Promise<Servers> {
       'SDK v2, http': { url: modern.url },
       'SDK v2, stdio': program('modern-stdio')
     },
-    gateway: Object.fromEntries(routed) as Servers['gateway']
+    gateway: Object.fromEntries(routed) as Servers['gateway'],
+    together: { url: gateway.url('/mcp') }
   }
 }
 
@@ -88,20 +95,25 @@ const reasonOf = ({ unless = [] }: Feature, client: ClientName, backend: Backend
   unless.find(({ clients, backends }) => clients?.includes(client) !== false && backends?.includes(backend) !== false)
     ?.why
 
-/** Runs every feature over one connection of this client to this backend, one after the other. */
+/** What the names of a backend begin with behind the route of all. */
+export const prefixes = Object.fromEntries(backends.map(name => [name, `${paths[name]}_`])) as typeof paths
+
+/** Runs every feature over one connection of this client to this backend, one after the other. `prefix`: of its names. */
 export async function runColumn(
   world: World,
   client: ClientName,
   backend: BackendName,
-  target: Target
+  target: Target,
+  prefix = ''
 ): Promise<Column> {
   const answers: Answers = { roots: [], sample: '', elicitation: { action: 'cancel' } }
-  const peer = await connects[client](target, answers, {
+  const connected = await connects[client](target, answers, {
     roots: { listChanged: true },
     sampling: { tools: {} },
     elicitation: { form: {}, url: {} }
   })
-  await peer.listenToLists()
+  await connected.listenToLists()
+  const peer = prefix === '' ? connected : prefixed(connected, prefix)
   const outcomes = new Map<Feature, Outcome>()
   for (const feature of areas.flatMap(({ features }) => features)) {
     const why = reasonOf(feature, client, backend)
