@@ -7,9 +7,9 @@ import { Queue } from '../backends/queue.ts'
 import { without } from '../protocol/edit.ts'
 import { completed, settled } from '../protocol/envelope.ts'
 import { makeError } from '../protocol/make.ts'
-import type { Message } from '../protocol/message.ts'
+import { type Message, textMeta } from '../protocol/message.ts'
 import { stringMeta } from '../protocol/meta.ts'
-import { levelKey, modernKeys, modernParams, roundParams } from '../protocol/modern.ts'
+import { levelKey, modernKeys, modernParams, roundParams, versionKey } from '../protocol/modern.ts'
 import { latestModern } from '../protocol/version.ts'
 import type { LinkState, SessionRecord } from '../sessions/session.ts'
 import type { Place } from '../streams/stream-log.ts'
@@ -90,11 +90,11 @@ function forLegacy(request: Message): Message {
   return bare
 }
 
-/** The request without what the bridge answers for; those that the gateway makes itself say who asks, as all others do. */
+/** The request without what the bridge answers for; those that the gateway makes itself say who asks, as those of clients do. */
 const forBoth = (request: Message, { client }: SessionRecord): Message => {
   const { params } = request.scanned
   const bare = params === undefined ? request : without(request, params, roundParams)
-  return settled(completed(bare, latestModern, client))
+  return textMeta(request, versionKey) === undefined ? settled(completed(bare, latestModern, client)) : bare
 }
 
 /** An exchange that begins when `ready` resolves. */

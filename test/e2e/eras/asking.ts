@@ -1,5 +1,6 @@
 /** What servers ask their clients: rows of the matrix. */
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { type Area, errorOf, has, hear, heardSince, jsonOf, textOf } from './feature.ts'
 import { modernBackends, modernClients } from './names.ts'
 
@@ -108,7 +109,7 @@ const urls: Area = {
       async run({ client, backend, peer, answers, ...scene }) {
         const from = peer.heard.all.length
         answers.elicitation = { action: 'accept' }
-        const id = encodeURIComponent(`${client} ${backend} ${Math.random()}`)
+        const id = randomUUID()
         const url = `https://example.com/login/${id}`
         const open = () => peer.callTool('must_open', { id })
         if (modernClients.includes(client)) {
@@ -214,11 +215,17 @@ const several: Area = {
     },
     {
       name: 'four rounds, with progress before, between and after',
-      async run({ peer, answers }) {
+      async run({ peer, answers, world }) {
         answers.user = ({ message }) => ({ action: 'accept', content: { name: message.replace('Round ', 'n') } })
         const seen = new Set<number>()
-        const onprogress = ({ progress }: { progress: number }): void => void seen.add(progress)
-        const result = await peer.callTool('rounds', { count: 4 }, { onprogress }).finally(() => delete answers.user)
+        const label = randomUUID()
+        const onprogress = ({ progress }: { progress: number }): void => {
+          seen.add(progress)
+          world.say(`seen ${label}/${progress}`)
+        }
+        const result = await peer
+          .callTool('rounds', { count: 4, label }, { onprogress })
+          .finally(() => delete answers.user)
         assert.equal(textOf(result), 'n1 n2 n3 n4')
         assert.deepEqual([...seen], [1, 2, 3, 4, 5])
       }

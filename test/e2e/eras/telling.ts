@@ -1,5 +1,6 @@
 /** What servers tell by themselves, and how a call is given up: rows of the matrix. */
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { until } from '../../helpers/until.ts'
 import { type Area, errorOf, type Feature, hear, heardSince, type Scene, textOf } from './feature.ts'
 
@@ -8,11 +9,14 @@ const calls: Area = {
   features: [
     {
       name: 'progress',
-      async run({ peer }) {
+      async run({ peer, world }) {
         const seen: unknown[] = []
-        const onprogress = ({ progress, total }: { progress: number; total?: number | undefined }) =>
-          void seen.push([progress, total])
-        assert.equal(textOf(await peer.callTool('steps', { count: 3 }, { onprogress })), 'done')
+        const label = randomUUID()
+        const onprogress = ({ progress, total }: { progress: number; total?: number | undefined }): void => {
+          seen.push([progress, total])
+          world.say(`seen ${label}/${progress}`)
+        }
+        assert.equal(textOf(await peer.callTool('steps', { count: 3, label }, { onprogress })), 'done')
         assert.deepEqual(seen, [
           [1, 3],
           [2, 3],
@@ -36,8 +40,8 @@ const calls: Area = {
     },
     {
       name: 'cancelling it stops it at the server',
-      async run({ client, backend, peer, world, patience }) {
-        const label = `${client} ${backend} ${Math.random()}`.replaceAll(' ', '_')
+      async run({ peer, world, patience }) {
+        const label = randomUUID()
         const controller = new AbortController()
         const options = { signal: controller.signal, onprogress: () => controller.abort('enough') }
         await errorOf(peer.callTool('wait', { label }, options))
