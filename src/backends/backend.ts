@@ -110,6 +110,11 @@ export interface Link {
   send(message: Message): Promise<void>
   /** Whether somebody waits for what belongs to no exchange (http: the upstream GET stream). */
   listen(on: boolean): void
+  /**
+   * Where an upstream may say beside an exchange what belongs to it (http: on the GET stream, although each exchange has its
+   * own): listens from now on. Resolves once that is heard, or cannot be; never rejects. Undefined: at once.
+   */
+  hear?(): Promise<void> | undefined
   /** Ends the conversation and tells the upstream; open exchanges end as cancelled. Never rejects. */
   close(): Promise<void>
 }

@@ -28,7 +28,12 @@ export interface Asking {
   readonly parked: Parked
   /** Why the client may not be asked that; undefined: it may. */
   readonly refusal: (asked: Message, capabilities: string) => Refusal | undefined
+  /** It has its end. */
+  readonly over: (interaction: Interaction) => void
 }
+
+/** Notices that wait for a reader. */
+const maxNews = 256
 
 const done: IteratorResult<Message> = { done: true, value: undefined }
 
@@ -53,6 +58,8 @@ export class Interaction implements Exchange {
   #over = false
   /** The questions are to go out with the next read. */
   #due = false
+  /** Came beside the exchange, and is to be read before anything else. */
+  readonly #news: Message[] = []
 
   constructor(inner: Exchange, request: Message, call: Call, asking: Asking) {
     this.#inner = inner
@@ -98,11 +105,21 @@ export class Interaction implements Exchange {
     return this
   }
 
+  /** What the upstream said beside the exchange, and belongs to it. It does not wait until somebody reads. */
+  beside(message: Message): void {
+    if (message.kind === 'response' || this.#over || this.#outcome !== undefined) return
+    const isNews = message.method === 'notifications/message'
+    if (!isNews || this.#isParked || this.#reader !== undefined) this.#take(message)
+    else if (this.#news.length < maxNews) this.#news.push(message)
+  }
+
   next(): Promise<IteratorResult<Message>> {
     if (this.#over) return Promise.resolve(done)
     const reader = Promise.withResolvers<IteratorResult<Message>>()
     this.#reader = reader
-    if (this.#outcome !== undefined) this.#settle()
+    const news = this.#news.shift()
+    if (news !== undefined) this.#tell(news)
+    else if (this.#outcome !== undefined) this.#settle()
     else if (this.#due) this.#turn()
     else void this.#read()
     return reader.promise
@@ -265,6 +282,7 @@ export class Interaction implements Exchange {
     this.#questions.clear()
     early?.()
     this.#asking.parked.ended(this, early !== undefined)
+    this.#asking.over(this)
     this.#reader?.resolve(done)
     this.#reader = undefined
   }

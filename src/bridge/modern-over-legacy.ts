@@ -9,11 +9,20 @@ import { completed, settled } from '../protocol/envelope.ts'
 import { makeError } from '../protocol/make.ts'
 import { type Message, textMeta } from '../protocol/message.ts'
 import { stringMeta } from '../protocol/meta.ts'
-import { levelKey, modernKeys, modernParams, roundParams, versionKey } from '../protocol/modern.ts'
+import {
+  capabilitiesKey,
+  interactive,
+  levelKey,
+  modernKeys,
+  modernParams,
+  roundParams,
+  versionKey
+} from '../protocol/modern.ts'
 import { latestModern } from '../protocol/version.ts'
 import type { LinkState, SessionRecord } from '../sessions/session.ts'
 import type { Place } from '../streams/stream-log.ts'
 import { type Asking, Interaction } from './interaction.ts'
+import { legacyCapabilities } from './legacy-capabilities.ts'
 import { hasState, notGood } from './origin.ts'
 
 /** Undefined when the upstream was told before; else resolves when it was. Never rejects. */
@@ -26,10 +35,12 @@ export class ModernOverLegacy implements Link {
   readonly #link: Link
   readonly #asking: Asking
   readonly #wantLevel: WantLevel
+  /** Under way. */
+  readonly #open = new Set<Interaction>()
 
-  constructor(link: Link, asking: Omit<Asking, 'link' | 'bridge'>, wantLevel: WantLevel) {
+  constructor(link: Link, asking: Omit<Asking, 'link' | 'bridge' | 'over'>, wantLevel: WantLevel) {
     this.#link = link
-    this.#asking = { ...asking, link, bridge: this }
+    this.#asking = { ...asking, link, bridge: this, over: interaction => void this.#open.delete(interaction) }
     this.#wantLevel = wantLevel
     this.server = link.server
     if (link.upstream !== undefined) this.upstream = link.upstream
@@ -46,10 +57,33 @@ export class ModernOverLegacy implements Link {
     if (claimed !== undefined) return claimed.interaction.again(request, call, claimed.answered)
     if (hasState(request)) return notOurs(request.id!)
     const level = stringMeta(request, levelKey)
-    const ready = level === undefined ? undefined : this.#wantLevel(level)
+    const ready = both(level === undefined ? undefined : this.#wantLevel(level), this.#hear(request, level))
     const upstream = this.#link.knowsModern ? forBoth(request, this.#asking.live.record) : forLegacy(request)
     const begin = (): Exchange => this.#link.exchange(upstream, call)
-    return new Interaction(ready === undefined ? begin() : new Later(begin, ready), request, call, this.#asking)
+    const inner = ready === undefined ? begin() : new Later(begin, ready)
+    const interaction = new Interaction(inner, request, call, this.#asking)
+    this.#open.add(interaction)
+    return interaction
+  }
+
+  /**
+   * What the upstream says beside its exchanges: that of the one call under way to which it can belong. False: there is none
+   * such, or there are several, and nothing says which.
+   */
+  beside(message: Message): boolean {
+    const isCancel = message.method === 'notifications/cancelled'
+    const meant = [...this.#open].filter(({ origin }) => message.kind !== 'request' || origin !== undefined)
+    if (meant.length !== 1 && !isCancel) return false
+    for (const interaction of meant) interaction.beside(message)
+    return true
+  }
+
+  /** Servers ask, and log, on another stream than that of the call, too. */
+  #hear(request: Message, level: string | undefined): Promise<void> | undefined {
+    if (this.#link.hear === undefined) return undefined
+    const canBeAsked =
+      interactive.has(request.method!) && legacyCapabilities(textMeta(request, capabilitiesKey) ?? '{}').inputs
+    return canBeAsked || level !== undefined ? this.#link.hear() : undefined
   }
 
   resume(clientId: string, place: Place, call: Call): Exchange {
@@ -67,6 +101,12 @@ export class ModernOverLegacy implements Link {
   close(): Promise<void> {
     return this.#link.close()
   }
+}
+
+/** When both are, where there is anything to wait for. */
+function both(one: Promise<void> | undefined, other: Promise<void> | undefined): Promise<void> | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  return Promise.all([one, other]).then(() => {})
 }
 
 /** No state was made by a legacy server, and this one not by us. */

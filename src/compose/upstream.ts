@@ -1,5 +1,7 @@
 /** Towards backends: the links of sessions, what is heard of them outside of calls, and who looks after what is down or leaves. */
+import type { Backend } from '../backends/backend.ts'
 import { LegacyOverModern } from '../bridge/legacy-over-modern.ts'
+import { ModernOverLegacy } from '../bridge/modern-over-legacy.ts'
 import type { Context } from '../gateway/context.ts'
 import { Health } from '../gateway/health.ts'
 import { tellLevelLater } from '../gateway/link-level.ts'
@@ -38,11 +40,15 @@ export function wireUpstream(instance: Instance, { asked, tasks }: Asking, all: 
     if (live.ephemeral) all().listens.tell(live, message)
     else void all().channels.post(live, message)
   }
+  const beside = (message: Message, live: Live, backend: Backend): boolean => {
+    const link = links.ready(live, backend)
+    return link instanceof ModernOverLegacy && link.beside(message)
+  }
   const receive: LinksOptions['receive'] = (message, link, backend, users) => {
     const { channels, listens } = all()
-    hear(message, link, backend, users, { asked, inFlight, channels, listens, tasks, unions })
+    hear(message, link, backend, users, { asked, inFlight, channels, listens, tasks, unions, beside })
   }
-  const links = new Links({
+  const links: Links = new Links({
     sessions,
     self,
     receive,

@@ -29,6 +29,8 @@ export interface ReceiveContext {
   readonly listens: Pick<Listens, 'tell'>
   readonly tasks: Pick<TaskView, 'toClient' | 'refusal'>
   readonly unions: Pick<Unions, 'of' | 'heard'>
+  /** Gives what came beside the calls of a modern client to the one that it belongs to; false: to none. */
+  readonly beside: (message: Message, live: Live, backend: Backend) => boolean
 }
 
 export function receive(
@@ -38,8 +40,13 @@ export function receive(
   users: ReadonlySet<Live>,
   context: ReceiveContext
 ): void {
+  const [live] = users
+  if (live?.modern === true && backend.scope === 'session' && ofCalls(message)) {
+    const isTaken = context.beside(message, live, backend)
+    if (!isTaken && message.kind === 'request') refuse(message, link, backend, noCall)
+    return
+  }
   if (message.kind === 'request') {
-    const [live] = users
     put(message, link, backend, live, context)
     return
   }
@@ -79,10 +86,20 @@ function isOfOther(message: Message, live: Live, backend: Backend, inFlight: InF
 /** A request of the upstream that came with no call. */
 function put(request: Message, link: Link, backend: Backend, live: Live | undefined, context: ReceiveContext): void {
   const asked = live === undefined ? ofNobody : ask(request, link, backend, live, context)
-  if (asked === undefined) return
-  facts.drop.publish({ reason: 'refused_ask', backend: backend.name })
-  link.send(makeError(request.id, asked.code, asked.text)).catch(() => {})
+  if (asked !== undefined) refuse(request, link, backend, asked)
 }
+
+function refuse({ id }: Message, link: Link, { name }: Backend, { code, text }: Refusal): void {
+  facts.drop.publish({ reason: 'refused_ask', backend: name })
+  link.send(makeError(id, code, text)).catch(() => {})
+}
+
+/** Clients without a session can be asked during a call, and by it. */
+const noCall: Refusal = { code: -32601, text: 'the client can be asked during a call, and it is not known by which' }
+
+/** What means something to a modern client as a part of a call alone. */
+const ofCalls = ({ kind, method }: Message): boolean =>
+  kind === 'request' || method === 'notifications/cancelled' || method === 'notifications/message'
 
 function ask(request: Message, link: Link, backend: Backend, live: Live, context: ReceiveContext): Refusal | undefined {
   const admitted = context.tasks.refusal(request, live, backend) ?? admit(request, live, backend, true)

@@ -39,7 +39,8 @@ function parkedOf(t: Test, { timeoutMs = 60_000, rounds = 10 } = {}) {
       link: link as unknown as Link,
       bridge: link as unknown as Link,
       parked,
-      refusal: () => undefined
+      refusal: () => undefined,
+      over: () => {}
     })
     return { call, cancelled, sent, upstream, interaction }
   }

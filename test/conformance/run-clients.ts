@@ -13,6 +13,7 @@ const command = `"${process.execPath}" "${fileURLToPath(new URL('client.ts', imp
 const scenarios: readonly (readonly [name: string, revision: string])[] = [
   ['initialize', '2025-11-25'],
   ['tools_call', '2025-11-25'],
+  ['elicitation-sep1034-client-defaults', '2025-11-25'],
   ['json-schema-2020-12-preservation', '2025-11-25'],
   ['sse-retry', '2025-11-25'],
   ['tools_call', '2026-07-28'],

@@ -73,6 +73,7 @@ function scene(t: Test, scope: 'session' | 'shared' = 'session', several = false
         },
         listens: { tell: (to, message) => void posted.push([to, value(message)]) },
         tasks: taskView(() => several, new Linked()),
+        beside: () => false,
         unions: { of: () => undefined, heard: () => {} }
       })
   }

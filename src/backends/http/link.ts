@@ -26,6 +26,8 @@ export class HttpLink implements Link, Home, Audience {
   readonly #options: OpenOptions
   readonly #exchanges = new Set<HttpExchange>()
   readonly #listener = new Listener(this)
+  /** Somebody listened for what belongs to no exchange, not only beside one. */
+  #isForNews = false
   #nextId: number
   /** Closed, or lost by the upstream. */
   #over = false
@@ -82,7 +84,16 @@ export class HttpLink implements Link, Home, Audience {
   }
 
   listen(on: boolean): void {
-    if (!this.#over) this.#listener.listen(on)
+    if (this.#over) return
+    this.#isForNews ||= on
+    this.#listener.listen(on)
+  }
+
+  /** A server that has no such stream is not asked for one by each call. */
+  hear(): Promise<void> | undefined {
+    if (this.#over || this.wire.streamless) return undefined
+    this.#listener.listen(true)
+    return this.#listener.opening()
   }
 
   async close(): Promise<void> {
@@ -126,11 +137,11 @@ export class HttpLink implements Link, Home, Audience {
   }
 
   missed(): void {
-    this.#options.missed?.()
+    if (this.#isForNews) this.#options.missed?.()
   }
 
   heard(on: boolean): void {
-    this.#options.heard?.(on)
+    if (this.#isForNews) this.#options.heard?.(on)
   }
 
   /** An upstream that lost the session refuses a ping too; one that has no such stream answers it. */

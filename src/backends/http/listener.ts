@@ -16,6 +16,9 @@ import type { Wire } from './wire.ts'
 /** With jitter that is 7 attempts in the first minute and 2 in every later one. Milliseconds. */
 const pauses = { first: 1_000, most: 60_000 }
 
+/** Who waits for the stream to be open goes on after this time, milliseconds. */
+const patienceMs = 1_000
+
 /** A stream that lived so long (ms) was no failure. */
 const healthyMs = 10_000
 
@@ -46,6 +49,8 @@ export class Listener implements Reader {
   /** It was open before, and the one that is opened does not go on where it ended. */
   #gap = false
   #heard = false
+  /** Somebody waits for it to be open. */
+  #opening: (PromiseWithResolvers<void> & { readonly stop: () => void }) | undefined
 
   constructor(audience: Audience) {
     this.#audience = audience
@@ -56,6 +61,16 @@ export class Listener implements Reader {
     this.#wanted = on
     if (on) this.#open()
     else this.#stop()
+  }
+
+  /** Resolves when it is open, cannot be opened, or takes too long. Undefined when that is so. */
+  opening(): Promise<void> | undefined {
+    if (!this.#wanted || this.#refused !== undefined || this.#openedAt !== undefined) return undefined
+    this.#opening ??= {
+      ...Promise.withResolvers<void>(),
+      stop: this.#audience.wire.clock.after(patienceMs, () => this.#settle())
+    }
+    return this.#opening.promise
   }
 
   /** Other headers are configured: whoever was refused for want of credentials tries again. */
@@ -69,6 +84,7 @@ export class Listener implements Reader {
     const { wire } = this.#audience
     wire.health.up()
     this.#openedAt = wire.clock.now()
+    this.#settle()
     if (this.#gap) this.#audience.missed()
     this.#gap = false
     this.#hears(true)
@@ -110,6 +126,7 @@ export class Listener implements Reader {
     else if (fault.kind !== 'status' || isPassing(fault)) this.#again()
     else if (fault.status === 401 || fault.status === 403) this.#refuse('unauthorized', `HTTP status ${fault.status}`)
     else {
+      if (fault.status === 405) wire.hasNoStream()
       this.#refuse('never', `HTTP status ${fault.status}`)
       if (fault.status === 404 || fault.status === 400) this.#audience.notFound()
     }
@@ -132,6 +149,7 @@ export class Listener implements Reader {
 
   #again(): void {
     const { clock } = this.#audience.wire
+    this.#settle()
     this.#leg = undefined
     this.#gap ||= this.#openedAt !== undefined && this.#lastEventId === undefined
     // What is resumed is heard, later.
@@ -144,13 +162,22 @@ export class Listener implements Reader {
 
   #refuse(how: 'never' | 'unauthorized', text: string): void {
     const { name } = this.#audience.wire
+    this.#settle()
     this.#leg = undefined
     this.#hears(false)
     this.#refused = how
     facts.notice.publish({ level: 'debug', text: `no stream by GET: ${text}`, backend: name })
   }
 
+  #settle(): void {
+    this.#opening?.stop()
+    this.#opening?.resolve()
+    this.#opening = undefined
+  }
+
   #stop(): void {
+    this.#settle()
+    this.#openedAt = undefined
     this.#forget?.()
     this.#forget = undefined
     this.#gap = false

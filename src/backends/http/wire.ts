@@ -14,6 +14,8 @@ const controlConnections = 256
 const waitingCalls = 4096
 
 const idleConnectionMs = 4_000
+/** How long a server is taken for one without streams by GET, milliseconds. */
+const streamlessMs = 600_000
 const forever = { headersTimeout: 0, bodyTimeout: 0 }
 
 export interface WireOptions {
@@ -34,6 +36,8 @@ export class Wire {
   readonly clock: Clock
   readonly health: Health
   timeout: number
+  /** Until when it is taken for a server without streams by GET. */
+  #streamlessUntil = Number.NEGATIVE_INFINITY
   readonly #path: string
   readonly #calls: Pool
   readonly #streams: Pool
@@ -71,6 +75,15 @@ export class Wire {
   tune(timeout: number): void {
     this.timeout = timeout
     this.#connect = connector(timeout)
+  }
+
+  /** Whether it said a while ago that it has no streams by GET. */
+  get streamless(): boolean {
+    return this.clock.now() < this.#streamlessUntil
+  }
+
+  hasNoStream(): void {
+    this.#streamlessUntil = this.clock.now() + streamlessMs
   }
 
   /** Whether one more request may be sent; `dismiss` when it is over. */
