@@ -64,8 +64,8 @@ export function matrix(): string {
 What is known to break gateways of this kind, each with the tests that try it here. A case has one id, which the titles of its
 tests name; a test fails when a case has none, or when this page is not what the tests say.
 
-${proved} of ${all.length} cases are proved; the others are for what this release does not have. Cases of several instances, of
-authorization and of revision 2026-07-28 come with those.
+${proved} of ${all.length} cases are proved; the others are for what this release does not have. Cases of several instances and of
+authorization come with those.
 
 ${tables.join('\n')}`
 }
