@@ -15,6 +15,7 @@ import {
   levelKey,
   modernKeys,
   modernParams,
+  ofTasks,
   roundParams,
   versionKey
 } from '../protocol/modern.ts'
@@ -52,7 +53,7 @@ export class ModernOverLegacy implements Link {
 
   exchange(request: Message, call: Call): Exchange {
     // Tasks of the two eras have nothing in common but their names.
-    if (request.method!.startsWith('tasks/')) return unknown(request)
+    if (ofTasks.has(request.method!) && this.#link.knowsModern !== true) return unknown(request)
     const claimed = this.#asking.parked.resuming(call)
     if (claimed !== undefined) return claimed.interaction.again(request, call, claimed.answered)
     if (hasState(request)) return notOurs(request.id!)

@@ -1,10 +1,11 @@
 /** Tasks of 2026-07-28 (extensions/tasks): who may speak of them, and where their ids stand in results. */
 import { GatewayError } from '../errors.ts'
 import { splice } from '../protocol/edit.ts'
-import { find, type Span } from '../protocol/find.ts'
+import { eachMember, elements, find, type Span } from '../protocol/find.ts'
 import { type Message, textMeta } from '../protocol/message.ts'
 import { capabilitiesKey, tasksKey } from '../protocol/modern.ts'
 import { decodeString } from '../protocol/names.ts'
+import { without } from '../protocol/remove.ts'
 
 /** Whether a request declares the extension: what was declared by others says nothing of it. */
 export function declaresTasks(request: Message): boolean {
@@ -44,4 +45,23 @@ function withHandleAt(message: Message, span: Span | undefined, handle: (id: str
   const id = decodeString(source, span.start, span.end)
   const own = handle(id)
   return own === id ? message : splice(message, { ...span, text: JSON.stringify(own) })
+}
+
+const supportPart = Buffer.from('"taskSupport"')
+
+/** A list of tools without what legacy clients are told of tasks. `start`: where the result begins. */
+export function withoutTaskSupport(response: Message, start: number): Message {
+  const { source } = response
+  if (!source.includes(supportPart)) return response
+  const tools = find(source, start, ['tools'])
+  let list = response
+  for (const tool of (tools && elements(source, tools.start)) ?? []) {
+    const execution = find(source, tool.start, ['execution'])
+    if (execution === undefined || source[execution.start] !== 0x7b) continue
+    const keys: string[] = []
+    eachMember(source, execution.start, key => keys.push(key))
+    if (!keys.includes('taskSupport')) continue
+    list = without(list, tool.start, keys.length === 1 ? ['execution'] : ['execution', 'taskSupport'])
+  }
+  return list
 }

@@ -14,7 +14,7 @@ import { cacheable, capabilitiesKey, interactive, levelKey, ofTasks, serverKey }
 import { resultStart, without } from '../protocol/remove.ts'
 import { type Hint, hintOf, membersOf } from './hints.ts'
 import { passes } from './levels.ts'
-import { declaresTasks, withHandles } from './modern-tasks.ts'
+import { declaresTasks, withHandles, withoutTaskSupport } from './modern-tasks.ts'
 
 export interface Answering {
   /** JSON text of who answers. */
@@ -107,7 +107,9 @@ function resultFor(message: Message, request: Message, answering: Answering): Me
   let result =
     type === '"task"' || ofTasks.has(request.method!)
       ? withHandles(message, start, id => task(id, !ofTasks.has(request.method!)))
-      : message
+      : request.method === 'tools/list'
+        ? withoutTaskSupport(message, start)
+        : message
   const set = (key: string, value: string): void => {
     const span = found.get(key)
     if (span === undefined) added += `"${key}":${value},`

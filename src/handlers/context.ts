@@ -160,6 +160,11 @@ export interface Context {
   readonly notifyResourceUpdated: (uri: string) => void
   /** Tells every session of this backend: `notifications/<name>` and its params. */
   readonly broadcast: (method: `notifications/${string}`, params?: Readonly<Record<string, unknown>>) => void
+  /**
+   * From now on the call is a task, where its client takes one: it is told so, and comes back for the result. For tools whose
+   * `task.begins` is `handler`; others are tasks when they begin. Gives whether it is one. Throws when the client has too many.
+   */
+  readonly becomeTask: () => boolean
   /** Lets go of the client's connection now; it comes back for the rest of the call (basic/transports, 2025-11-25). */
   readonly closeStream: () => void
 }

@@ -17,6 +17,21 @@ export type ToolReturn =
   | readonly ContentBlock[]
   | ToolResult
 
+export interface TaskOptions {
+  /**
+   * Milliseconds from its beginning for which a task is kept; if it still runs then, it is cancelled. Default an hour, at most
+   * a day; clients of 2025-11-25 may ask for another time.
+   */
+  readonly ttl?: number
+  /** Milliseconds after which a client that polls should ask again. Default 1,000. */
+  readonly pollInterval?: number
+  /**
+   * When a call of a client of 2026-07-28 becomes a task: with the `call`, or when the `handler` says so
+   * (`context.becomeTask()`), after it asked what it has to know, or not at all. Default `call`.
+   */
+  readonly begins?: 'call' | 'handler'
+}
+
 export interface ToolDefinition<I extends Schema = JsonSchema, O extends Schema = JsonSchema> extends Described {
   /** 1 to 128 letters, digits, `_`, `-`, `.`. */
   readonly name: string
@@ -29,5 +44,7 @@ export interface ToolDefinition<I extends Schema = JsonSchema, O extends Schema 
   readonly outputSchema?: O
   readonly annotations?: ToolAnnotations
   readonly execution?: ToolExecution
+  /** Of the tasks that calls become, where `execution.taskSupport` lets them. */
+  readonly task?: TaskOptions
   handler(args: Infer<I>, context: Context): ToolReturn | Promise<ToolReturn>
 }

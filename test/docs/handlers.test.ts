@@ -64,6 +64,7 @@ t.test('the page has every member of the context', async t => {
     meta: true,
     notifyResourceUpdated: true,
     broadcast: true,
+    becomeTask: true,
     closeStream: true
   }
   t.same([...new Set(told)].sort(), Object.keys(members).sort())

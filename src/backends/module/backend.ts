@@ -12,6 +12,7 @@ import { HandlersAt } from './handlers.ts'
 import { identityOf } from './identity.ts'
 import { ModuleLink } from './link.ts'
 import type { Marker } from './marker.ts'
+import { ModernTasks } from './modern-tasks.ts'
 import { serverOf } from './server.ts'
 import type { Shared } from './shared.ts'
 import { Stuck } from './stuck.ts'
@@ -84,6 +85,7 @@ export async function createModuleBackend(options: ModuleOptions): Promise<Modul
   tellServed(name, catalog)
   starting = false
   let definitions = catalog.definitions.slice(1)
+  const maxBytes = options.limits?.upstream ?? defaultMaxBytes
   const shared: Shared = {
     name,
     catalog,
@@ -96,8 +98,9 @@ export async function createModuleBackend(options: ModuleOptions): Promise<Modul
     get complete() {
       return first(definitions, 'complete')
     },
-    maxBytes: options.limits?.upstream ?? defaultMaxBytes,
+    maxBytes,
     tasks: new Map(),
+    modernTasks: new ModernTasks(maxBytes),
     stuck: new Stuck(name),
     marker: options.marker,
     updated,
@@ -122,6 +125,7 @@ export async function createModuleBackend(options: ModuleOptions): Promise<Modul
     name,
     identity: identityOf(path ?? name),
     scope: 'session',
+    knowsModern: true,
     handler: own,
     async open(options: OpenOptions) {
       const link = new ModuleLink(
@@ -141,6 +145,7 @@ export async function createModuleBackend(options: ModuleOptions): Promise<Modul
       following?.close()
       catalog.close()
       await Promise.all([...links].map(link => link.close()))
+      shared.modernTasks.close()
       shared.stuck.close()
     }
   }

@@ -95,6 +95,10 @@ class CallContext implements Context {
     return (method, params) => this.#conversation.broadcast(makeNotification(method, params))
   }
 
+  get becomeTask(): Context['becomeTask'] {
+    return () => this.#running.follower?.becomeTask() ?? false
+  }
+
   get closeStream(): Context['closeStream'] {
     return () => this.#running.call.closeStream?.()
   }

@@ -5,9 +5,12 @@ import type { ClientFacts, Session } from '../../handlers/context.ts'
 import type { Message } from '../../protocol/message.ts'
 import { isModern } from '../../protocol/version.ts'
 import type { Client } from '../../sessions/session.ts'
+import type { Call } from '../backend.ts'
 import type { Asked } from './asked.ts'
 import { membersOf } from './caller.ts'
 import { atLeast } from './levels.ts'
+import type { ModernTasks } from './modern-tasks.ts'
+import { Running } from './running.ts'
 import type { Shared } from './shared.ts'
 import type { Tasks } from './tasks.ts'
 
@@ -57,6 +60,14 @@ export class Conversation {
   get complete(): Shared['complete'] {
     return this.#shared.complete
   }
+
+  get modernTasks(): ModernTasks {
+    return this.#shared.modernTasks
+  }
+
+  /** What goes on beside a call of the link, and after it. It ends by itself, or is cancelled by whoever began it. */
+  readonly beside = ({ request, caller }: Running, call: Call): Running =>
+    new Running(this.#shared, request, call, caller, () => {})
 
   /** Runs the code of a handler. While it is on the stack, whoever watches this thread knows its name. */
   invoke<T>(name: string, work: () => T): T {

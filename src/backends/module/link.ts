@@ -4,12 +4,13 @@ import { makeNotification } from '../../protocol/make.ts'
 import type { Message } from '../../protocol/message.ts'
 import { value } from '../../protocol/write.ts'
 import type { Place } from '../../streams/stream-log.ts'
-import type { Call, Exchange, Link, OpenOptions, Server } from '../backend.ts'
+import type { Call, Exchange, Link, OpenOptions, Server, Upstream } from '../backend.ts'
 import { objectOf } from './ask.ts'
 import { Caller } from './caller.ts'
 import { complete } from './complete.ts'
 import { Conversation } from './conversation.ts'
 import { isLevel } from './levels.ts'
+import { cancelModernTask, getModernTask, listenToTasks, updateModernTask } from './modern-task-methods.ts'
 import type { Params } from './params.ts'
 import { getPrompt, listPrompts } from './prompts.ts'
 import { listResources, listTemplates, readResource, subscribe, unsubscribe } from './resources.ts'
@@ -17,6 +18,7 @@ import { Running } from './running.ts'
 import type { Shared } from './shared.ts'
 import { cancelTask, getTask, listTasks, Tasks, taskResult } from './tasks.ts'
 import { callTool, listTools } from './tools.ts'
+import { upstreamOf } from './upstream.ts'
 
 type Method = (conversation: Conversation, params: Params, running: Running) => unknown
 
@@ -46,12 +48,22 @@ const methods: Readonly<Record<string, readonly [string | undefined, Method]>> =
   'tasks/cancel': ['tasks', cancelTask]
 }
 
+/** Those of modern requests. */
+const modernMethods: typeof methods = {
+  'tasks/get': ['extensions', getModernTask],
+  'tasks/update': ['extensions', updateModernTask],
+  'tasks/cancel': ['extensions', cancelModernTask],
+  'subscriptions/listen': ['extensions', listenToTasks]
+}
+
 /** One client's conversation with the handlers of a backend: the server side of a legacy session, in process. */
 export class ModuleLink implements Link {
   readonly era = 'legacy'
   readonly knowsModern = true
   readonly server: Server
   readonly state = undefined
+  /** For who listens to tasks. */
+  readonly upstream: Upstream
   readonly #shared: Shared
   readonly #conversation: Conversation
   readonly #running = new Set<Running>()
@@ -62,6 +74,7 @@ export class ModuleLink implements Link {
     this.#shared = shared
     this.server = server
     this.#closed = closed
+    this.upstream = upstreamOf(this, options.principal, options.client)
     this.#conversation = new Conversation(shared, options.client, message => {
       if (this.#open) options.receive(message)
     })
@@ -141,7 +154,9 @@ export class ModuleLink implements Link {
   }
 
   #answer(request: Message, running: Running): unknown {
-    const [capability, method] = (Object.hasOwn(methods, request.method!) && methods[request.method!]) || []
+    const name = request.method!
+    const isModern = Object.hasOwn(modernMethods, name) && running.caller.client.era === 'modern'
+    const [capability, method] = (isModern ? modernMethods : Object.hasOwn(methods, name) ? methods : {})[name] ?? []
     if (method === undefined || (capability !== undefined && !this.#has(capability))) {
       throw new ProtocolError(-32601, `Method not found: ${request.method}`)
     }

@@ -2,23 +2,26 @@ import { anonymous, type Principal } from '../../auth/principal.ts'
 import type { Tool } from '../../handlers/catalog.ts'
 import type { HandlerDefinition } from '../../handlers/definition.ts'
 import { listedIcons, text } from '../../handlers/listed.ts'
+import { tasksKey } from '../../protocol/modern.ts'
 import { hasTasks } from '../../protocol/version.ts'
 import type { Server } from '../backend.ts'
 import type { Shared } from './shared.ts'
 
-/** What `initialize` answers a client of this version: a capability for whatever exists, and for nothing else (R30). */
+/** What `initialize` answers a client of this version: a capability for whatever exists, and for nothing else (R30). Tasks of both eras are declared: clients hear of those of their own. */
 export function serverOf(shared: Shared, info: HandlerDefinition, version: string, principal: Principal): Server {
   const { catalog } = shared
   const { tools, resources, templates, prompts } = catalog
   const completes =
     shared.complete !== undefined ||
     [...prompts.values(), ...templates.values()].some(({ definition }) => definition.complete !== undefined)
+  const runsTasks = [...tools.values()].some(supportsTasks)
   const capabilities = {
     ...(shared.logging === false ? {} : { logging: {} }),
     ...(completes ? { completions: {} } : {}),
     ...(prompts.size === 0 ? {} : { prompts: { listChanged: true } }),
     ...(resources.size + templates.size === 0 ? {} : { resources: { subscribe: true, listChanged: true } }),
-    ...(hasTasks(version) && [...tools.values()].some(supportsTasks) ? { tasks: tasksFor(principal) } : {}),
+    ...(runsTasks ? { extensions: { [tasksKey]: {} } } : {}),
+    ...(runsTasks && hasTasks(version) ? { tasks: tasksFor(principal) } : {}),
     ...(tools.size === 0 ? {} : { tools: { listChanged: true } })
   }
   const result = {

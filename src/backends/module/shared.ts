@@ -3,6 +3,7 @@ import type { LogLevel } from '../../handlers/content.ts'
 import type { HandlerDefinition } from '../../handlers/definition.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { Marker } from './marker.ts'
+import type { ModernTasks } from './modern-tasks.ts'
 import type { Stuck } from './stuck.ts'
 
 /** What the links of one backend share. */
@@ -16,6 +17,8 @@ export interface Shared {
   readonly maxBytes: number
   /** How many tasks each owner has: a principal, or where that is nobody, a session. */
   readonly tasks: Map<unknown, number>
+  /** Of modern clients. */
+  readonly modernTasks: ModernTasks
   readonly stuck: Stuck
   readonly marker: Marker | undefined
   readonly complete: HandlerDefinition['complete']

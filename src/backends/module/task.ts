@@ -11,18 +11,16 @@ import { related, relatedMeta } from './related.ts'
 import { Json } from './response.ts'
 import type { Running } from './running.ts'
 import { TaskAsks } from './task-asks.ts'
+import type { TaskTimes } from './task-times.ts'
 
 export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
 
-/** Milliseconds after which a client that polls may ask again. */
-const pollInterval = 1_000
 /** Of a text that tells why a task failed. */
 const maxReason = 500
 
 export class Task implements Follower {
   readonly id = randomUUID()
-  /** Milliseconds from its creation. */
-  readonly ttl: number
+  readonly #times: TaskTimes
   readonly expires: number
   /** Whether somebody got its result. */
   fetched = false
@@ -37,11 +35,11 @@ export class Task implements Follower {
   #outcome: Json | ProtocolError | undefined
 
   /** `running`: the call, its queue read by nobody else. */
-  constructor(conversation: Conversation, running: Running, ttl: number) {
+  constructor(conversation: Conversation, running: Running, times: TaskTimes) {
     this.#conversation = conversation
     this.#running = running
-    this.ttl = ttl
-    this.expires = Date.now() + ttl
+    this.#times = times
+    this.expires = Date.now() + times.ttl
     this.#asks = new TaskAsks(conversation, running, this.id)
     running.follower = this
   }
@@ -63,8 +61,7 @@ export class Task implements Follower {
       ...(this.#message === undefined ? {} : { statusMessage: this.#message }),
       createdAt: this.#created,
       lastUpdatedAt: this.#updated,
-      ttl: this.ttl,
-      pollInterval
+      ...this.#times
     }
   }
 
@@ -98,6 +95,11 @@ export class Task implements Follower {
     this.#asks.withdrawAll()
     this.#end('cancelled', cancelled(), text)
     this.#running.queue.cancel(text)
+  }
+
+  /** It is one from its beginning. */
+  becomeTask(): boolean {
+    return true
   }
 
   said(message: string): void {

@@ -10,11 +10,8 @@ import { relatedMeta } from './related.ts'
 import { Running } from './running.ts'
 import type { Shared } from './shared.ts'
 import { Task } from './task.ts'
+import { timesOf } from './task-times.ts'
 
-/** Milliseconds for which a task is kept: at most, at least, and where the client does not say. */
-const maxTtl = 86_400_000
-const leastTtl = 1_000
-const usualTtl = 3_600_000
 /** Tasks of one principal, or of a session of somebody who is not known; running and kept. */
 const maxTasks = 100
 
@@ -35,8 +32,8 @@ export class Tasks {
   }
 
   /** Begins `work` as a task; resolves at once to a CreateTaskResult. -32602 for a `task` that is none. */
-  create(params: unknown, creator: Running, work: (running: Running) => unknown): unknown {
-    const ttl = ttlOf(params)
+  create(params: unknown, tool: AnyTool, creator: Running, work: (running: Running) => unknown): unknown {
+    const times = timesOf(tool, ttlOf(params))
     if (!this.#makeRoom(() => this.#count < maxTasks)) {
       throw new ProtocolError(-32603, `There are ${maxTasks} tasks already: get the result of one, then there is room.`)
     }
@@ -44,7 +41,7 @@ export class Tasks {
     const call: Call = { principal }
     const { request, caller } = creator
     const running = new Running(this.#shared, request, call, caller, over => this.#running.delete(over))
-    const task = new Task(this.#conversation, running, ttl)
+    const task = new Task(this.#conversation, running, times)
     this.#tasks.set(task.id, task)
     this.#shared.tasks.set(this.#owner, this.#count + 1)
     this.#running.add(running)
@@ -118,16 +115,16 @@ export class Tasks {
   }
 }
 
-function ttlOf(params: unknown): number {
+function ttlOf(params: unknown): number | null | undefined {
   if (typeof params !== 'object' || params === null || Array.isArray(params)) {
     throw new ProtocolError(-32602, '"params.task" must be an object.')
   }
-  const { ttl = usualTtl } = params as { ttl?: unknown }
-  if (ttl === null) return maxTtl
+  const { ttl } = params as { ttl?: unknown }
+  if (ttl === undefined || ttl === null) return ttl
   if (typeof ttl !== 'number' || !(ttl >= 0)) {
     throw new ProtocolError(-32602, '"params.task.ttl" must be a number of milliseconds.')
   }
-  return Math.min(maxTtl, Math.max(leastTtl, Math.round(ttl)))
+  return ttl
 }
 
 /** Whether a call runs as a task ("Tool-Level Negotiation", R125). -32601 when the tool does not run that way. */

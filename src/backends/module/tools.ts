@@ -4,6 +4,8 @@ import { failed, forLegacy, promisesAny, resultOf } from '../../handlers/result.
 import { facts } from '../../telemetry/events.ts'
 import { contextOf } from './context.ts'
 import type { Conversation } from './conversation.ts'
+import { runAsTask } from './modern-task-methods.ts'
+import { mayBeTask } from './modern-tasks.ts'
 import { page } from './page.ts'
 import { argumentsOf, type Params, stringOf } from './params.ts'
 import { Json } from './response.ts'
@@ -34,9 +36,14 @@ export function callTool(conversation: Conversation, params: Params, running: Ru
   const tool = conversation.catalog.tools.get(name)
   if (tool === undefined) throw new ProtocolError(-32602, `Unknown tool: ${name}`)
   const given = argumentsOf(params)
+  const work = (task: Running): unknown => run(conversation, tool, given, task)
+  if (running.caller.client.era === 'modern') {
+    if (!mayBeTask(tool.definition, running)) return work(running)
+    return runAsTask(conversation, tool.definition, running, work)
+  }
   const { tasks } = conversation
-  if (tasks === undefined || !isTask(tool.definition, params.task)) return run(conversation, tool, given, running)
-  return tasks.create(params.task, running, task => run(conversation, tool, given, task))
+  if (tasks === undefined || !isTask(tool.definition, params.task)) return work(running)
+  return tasks.create(params.task, tool.definition, running, work)
 }
 
 async function run(conversation: Conversation, tool: Tool, given: Params, running: Running): Promise<unknown> {

@@ -1,7 +1,8 @@
 import { GatewayError } from '../../errors.ts'
 import type { Message } from '../../protocol/message.ts'
-import type { Call, Exchange, Link, Server } from '../backend.ts'
+import type { Call, Exchange, Link, OpenOptions, Server, Upstream } from '../backend.ts'
 import { Queue } from '../queue.ts'
+import { upstreamOf } from './upstream.ts'
 import type { WorkerThread } from './worker-thread.ts'
 
 /** A conversation with handlers in a thread of their own. */
@@ -10,16 +11,24 @@ export class WorkerLink implements Link {
   readonly knowsModern = true
   readonly server: Server
   readonly state = undefined
+  readonly upstream: Upstream
   readonly #thread: WorkerThread
   readonly #number: number
   readonly #backend: string
   #open = true
 
-  constructor(thread: WorkerThread, number: number, server: Server, backend: string) {
+  constructor(
+    thread: WorkerThread,
+    number: number,
+    server: Server,
+    backend: string,
+    options: Pick<OpenOptions, 'principal' | 'client'>
+  ) {
     this.#thread = thread
     this.#number = number
     this.server = server
     this.#backend = backend
+    this.upstream = upstreamOf(this, options.principal, options.client)
   }
 
   exchange(request: Message, call: Call): Exchange {

@@ -44,6 +44,7 @@ class WorkerBackend implements Backend {
   readonly name: string
   readonly identity: string
   readonly scope = 'session'
+  readonly knowsModern = true
   readonly #options: WorkerOptions
   readonly #backoff: Backoff
   readonly #health: Health
@@ -74,7 +75,7 @@ class WorkerBackend implements Backend {
     const thread = await this.start()
     const { link, server } = await thread.open(options)
     this.#health.up()
-    const opened = new WorkerLink(thread, link, server, this.name)
+    const opened = new WorkerLink(thread, link, server, this.name, options)
     if (!signal.aborted) return opened
     await opened.close()
     throw this.#unavailable('the opening was given up', { cause: signal.reason })
