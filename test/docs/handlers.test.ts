@@ -10,7 +10,9 @@ import { createGateway, loadConfig } from '../../src/index.ts'
 import { testHandler } from '../../src/testing.ts'
 import { startChild } from '../helpers/child.ts'
 import { readText, root, tablesOf } from '../helpers/docs.ts'
+import { lastOf } from '../helpers/modern.ts'
 import { RawClient } from '../helpers/raw-client.ts'
+import { taskClient, taskIn } from '../helpers/task-backends.ts'
 
 const run = promisify(execFile)
 const examples = fileURLToPath(new URL('config/examples', root))
@@ -90,7 +92,7 @@ t.test('the example is served: tools, resources, prompts, completions', async t 
   const call = (name: string, args: object) => result('tools/call', { name, arguments: args })
   t.same(
     (await result('tools/list')).tools.map(({ name }: { name: string }) => name),
-    ['count_stock', 'find_book', 'order_book', 'price']
+    ['count_stock', 'find_book', 'order_book', 'price', 'reprint']
   )
   t.match(await call('find_book', { title: 'found' }), { content: [{ text: '9780553293357 Foundation' }] })
   t.match(await call('find_book', { title: 'x' }), { isError: true, content: [{ text: /title/ }] })
@@ -134,6 +136,16 @@ t.test('the example runs a tool as a task', async t => {
   const { task } = (await client.request('tools/call', { name: 'count_stock', task: {} })).json.result
   const { json } = await client.request('tasks/result', { taskId: task.taskId })
   t.match(json.result.content, [{ text: /copies of 3 books/ }])
+})
+
+t.test('the example decides whether a call is a task', async t => {
+  const client = taskClient((await served(t)).url)
+  const order = async (copies: number) =>
+    (await lastOf(await client.call('reprint', { isbn: '9780261102217', copies }))).result
+  t.match(await order(10), { resultType: 'complete', content: [{ text: /on their way/ }] })
+  const task = await order(100)
+  t.match(task, { resultType: 'task', ttlMs: 600_000, pollIntervalMs: 500 })
+  t.match(await taskIn(client, task.taskId, 'completed'), { result: { content: [{ text: /^100 copies/ }] } })
 })
 
 t.test('the program that embeds the gateway serves what it added', async t => {

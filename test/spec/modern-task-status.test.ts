@@ -1,9 +1,10 @@
 /** Status of tasks on `subscriptions/listen` (extensions/tasks, "Task Status Notifications"). */
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { startGateway } from '../helpers/gateway.ts'
-import type { ModernClient } from '../helpers/modern.ts'
+import { lastOf, type ModernClient } from '../helpers/modern.ts'
 import type { RawResponse } from '../helpers/raw-client.ts'
-import { heardOf, nextStream, startTaskServer, taskClient } from '../helpers/task-backends.ts'
+import { heardOf, nextStream, startTaskServer, taskClient, taskIn } from '../helpers/task-backends.ts'
 import { until } from '../helpers/until.ts'
 
 const byToken = {
@@ -170,3 +171,58 @@ t.test('a filter of tasks that is none is refused', async t => {
     t.equal(json.error.code, -32602)
   }
 })
+
+for (const worker of [false, true]) {
+  t.test(
+    `handlers ${worker ? 'in a thread of their own' : 'of this process'}: calls become tasks, whose status is told`,
+    async t => {
+      const path = fileURLToPath(new URL('../fixtures/conformance/module-tasks-handler.ts', import.meta.url))
+      const { url } = await startGateway(
+        t,
+        { backends: { own: { kind: 'module', path, worker }, other: { kind: 'module', path, worker } } },
+        undefined,
+        byToken
+      )
+      const client = taskClient(url)
+      const alice = { headers: { authorization: 'alice' } }
+      const { result: tools } = await lastOf(await client.request('tools/list', {}, alice))
+      t.notMatch(JSON.stringify(tools), 'taskSupport')
+      const { result } = await lastOf(await client.call('own_confirm_delete', { filename: 'x' }, alice))
+      t.match(result, { resultType: 'task', taskId: /^own~/ })
+      const { taskId } = result
+      await taskIn(client, taskId, 'input_required', alice.headers)
+
+      const foreign = await listen(client, [taskId], { authorization: 'bob' })
+      t.match((await foreign.events.whole()).messages[0], { params: { notifications: { taskIds: undefined } } })
+      const { events, destroy } = await listen(client, [taskId], alice.headers)
+      const message = inOrder(events)
+      t.match(await message(), { params: { notifications: { taskIds: [taskId] }, ...tag } })
+      t.match(await message(), { params: { taskId, status: 'input_required', ...tag } })
+      const { inputRequests } = await taskIn(client, taskId, 'input_required', alice.headers)
+      const [key = ''] = Object.keys(inputRequests)
+      const inputResponses = { [key]: { action: 'accept', content: { confirm: true } } }
+      t.match((await lastOf(await client.request('tasks/update', { taskId, inputResponses }, alice))).result, {
+        resultType: 'complete'
+      })
+      t.match(await message(), { params: { taskId, status: 'working' } })
+      t.match(await message(), {
+        params: { taskId, status: 'completed', result: { content: [{ text: 'deleted x' }] } }
+      })
+      destroy()
+
+      const asking = await lastOf(await client.call('own_test_tool_with_task', {}, alice))
+      t.match(asking.result, { resultType: 'input_required', inputRequests: { user_name: {} }, taskId: undefined })
+      const answered = {
+        name: 'own_test_tool_with_task',
+        arguments: {},
+        requestState: asking.result.requestState,
+        inputResponses: { user_name: { action: 'accept', content: { name: 'Alice' } } }
+      }
+      const begun = await lastOf(await client.request('tools/call', answered, alice))
+      t.match(begun.result, { resultType: 'task', requestState: undefined })
+      t.match(await taskIn(client, begun.result.taskId, 'completed', alice.headers), {
+        result: { content: [{ text: 'Hello, Alice!' }] }
+      })
+    }
+  )
+}

@@ -153,10 +153,13 @@ export class ModuleLink implements Link {
     return new GatewayError('backend_unavailable', 'The conversation is over.', { id, backend: this.#shared.name })
   }
 
+  #method(name: string, { caller }: Running): (typeof methods)[string] | undefined {
+    if (Object.hasOwn(modernMethods, name) && caller.client.era === 'modern') return modernMethods[name]
+    return Object.hasOwn(methods, name) ? methods[name] : undefined
+  }
+
   #answer(request: Message, running: Running): unknown {
-    const name = request.method!
-    const isModern = Object.hasOwn(modernMethods, name) && running.caller.client.era === 'modern'
-    const [capability, method] = (isModern ? modernMethods : Object.hasOwn(methods, name) ? methods : {})[name] ?? []
+    const [capability, method] = this.#method(request.method!, running) ?? []
     if (method === undefined || (capability !== undefined && !this.#has(capability))) {
       throw new ProtocolError(-32601, `Method not found: ${request.method}`)
     }

@@ -1,6 +1,6 @@
 /** What the gateway itself asks of handlers, as a modern client would. */
 import type { Principal } from '../../auth/principal.ts'
-import { completed } from '../../protocol/envelope.ts'
+import { completed, settled } from '../../protocol/envelope.ts'
 import { firstModern } from '../../protocol/version.ts'
 import type { Client } from '../../sessions/session.ts'
 import type { Link, Upstream } from '../backend.ts'
@@ -11,5 +11,6 @@ export const upstreamOf = (
   principal: Principal,
   { info }: Pick<Client, 'info'>
 ): Upstream => ({
-  exchange: request => link.exchange(completed(request, firstModern, { info, capabilities: '{}' }), { principal })
+  exchange: request =>
+    link.exchange(settled(completed(request, firstModern, { info, capabilities: '{}' })), { principal })
 })
