@@ -18,6 +18,7 @@ import {
   type Icon,
   type Infer,
   loadConfig,
+  MissingCapabilityError,
   type ResourceLink,
   type StandardSchema,
   type ToolAnnotations,
@@ -139,6 +140,17 @@ export async function inside(context: Context): Promise<void> {
   // @ts-expect-error: how many tokens has to be said
   await sample({ messages: [] })
   for (const { uri } of await roots()) is<Same<typeof uri, string>>()
+  const keyed = await elicitChoice('?', ['s', 'l'], { key: 'size' })
+  is<Same<typeof keyed, 's' | 'l' | undefined>>()
+  await elicit('?', z.object({ age: z.int() }), { key: 'age', strict: true })
+  await elicitText('?', {}, { key: 'text' })
+  await elicitUrl('?', 'https://example.com', { key: 'page' })
+  await roots({ key: 'folders' })
+  // @ts-expect-error: a key is a text
+  await sample({ messages: [], maxTokens: 9 }, { key: 1 })
+  is<Same<typeof context.client.era, 'legacy' | 'modern'>>()
+  // @ts-expect-error: capabilities have members
+  if (context.client.era === 'modern') throw new MissingCapabilityError({ sampling: true })
   is<Same<ReturnType<typeof session.get>, unknown>>()
   // @ts-expect-error: notifications begin like that
   context.broadcast('x')
