@@ -1,6 +1,7 @@
 /** One config after the other: who hears of it. */
 
 import { secretsOf } from '../config/secrets.ts'
+import { touchedLists } from '../config/touched-lists.ts'
 import { watched } from '../gateway/probes.ts'
 import { greet } from '../generations/greeting.ts'
 import type { Addresses } from './addresses.ts'
@@ -25,7 +26,12 @@ export function beginReloads(
     sessions,
     links,
     channels,
-    changes: live => unions.changes(live),
+    tell: (lives, path, previous, next) =>
+      unions.succeeded(lives, {
+        was: previous.routes.get(path),
+        now: next.routes.get(path)!,
+        touched: touchedLists(path, previous.config, next.config)
+      }),
     retiring,
     swapped(next, previous) {
       greet(next, url, previous)

@@ -113,11 +113,14 @@ export function withoutRestart(before: Config, after: Config): Config {
 function ofBackends(before: Config, after: Config): BackendChanges {
   const byName = ({ backends }: Config) => new Map(backends.map(backend => [backend.name, backend]))
   return compare(byName(before), byName(after), (one, other) => {
-    const keys = keysChanged(one, other)
-    if (keys.length === 0) return 'unchanged'
-    return keys.some(key => identifying.includes(key)) ? 'changed' : 'tuned'
+    if (isAnother(one, other)) return 'changed'
+    return keysChanged(one, other).length === 0 ? 'unchanged' : 'tuned'
   })
 }
+
+/** Whether it is another backend than before. */
+export const isAnother = (before: BackendConfig, after: BackendConfig): boolean =>
+  keysChanged(before, after).some(key => identifying.includes(key))
 
 type Verdict = 'changed' | 'tuned' | 'unchanged'
 

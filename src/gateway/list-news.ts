@@ -58,20 +58,29 @@ export class ListNews {
   /** A list of the backend may be another one. `said`: it says so itself. */
   changed(backend: Backend, kind: Kind, said: boolean): void {
     if (this.#closed) return
-    for (const { union } of this.#options.routes()) {
-      if (union?.has(backend) !== true) continue
-      const state = this.#state(union, kind.capability)
-      state.pending ??= { backends: new Set(), kinds: new Set(), said: false }
-      state.pending.backends.add(backend)
-      state.pending.kinds.add(kind)
-      state.pending.said ||= said
-      this.#schedule(union, kind.capability, state)
-    }
+    for (const { union } of this.#options.routes()) if (union?.has(backend)) this.#pend(union, kind, [backend], said)
+  }
+
+  /** The union took the place of another; these of its backends have another part in its lists than before. */
+  succeeded(union: Union, before: Union, capability: Kind['capability'], backends: readonly Backend[]): void {
+    if (this.#closed) return
+    this.#state(union, capability).next = this.#state(before, capability).next
+    for (const kind of Object.values(kinds))
+      if (kind.capability === capability) this.#pend(union, kind, backends, false)
   }
 
   close(): void {
     this.#closed = true
     for (const timer of this.#timers) clearTimeout(timer)
+  }
+
+  #pend(union: Union, kind: Kind, backends: readonly Backend[], said: boolean): void {
+    const state = this.#state(union, kind.capability)
+    state.pending ??= { backends: new Set(), kinds: new Set(), said: false }
+    for (const backend of backends) state.pending.backends.add(backend)
+    state.pending.kinds.add(kind)
+    state.pending.said ||= said
+    this.#schedule(union, kind.capability, state)
   }
 
   #state(union: Union, capability: Kind['capability']): State {

@@ -12,6 +12,7 @@ import { capabilityOf, ListNews } from './list-news.ts'
 import type { Lists } from './lists.ts'
 import { isListChanged } from './outgoing.ts'
 import type { Route } from './route.ts'
+import { type Succession, succeeded } from './succession.ts'
 import type { Union } from './union.ts'
 import { refusedName } from './unknown-name.ts'
 
@@ -100,6 +101,13 @@ export class Unions {
     const union = this.of(live)
     const servers = [...this.#options.links.of(live)].map(({ link }) => link.server)
     return union === undefined ? servers.flatMap(listChanges) : this.#changesOf(union, servers)
+  }
+
+  /** The route of these sessions took the place of another. Resolves when those are told that need no reading. */
+  succeeded(lives: readonly Live[], succession: Succession): Promise<void> {
+    const { lists, links, post } = this.#options
+    const changes = (live: Live): Message[] => this.changes(live)
+    return succeeded(lives, succession, { known: lists.known, links, news: this.#news, changes, post })
   }
 
   /** A link was opened anew after its upstream had lost it: what it lists may be something else. */

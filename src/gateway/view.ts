@@ -93,6 +93,16 @@ export class View {
     if (given !== hash) this.given.set(kind, given === undefined ? hash : several)
   }
 
+  /** It took the place of another: what its sessions were given there they know. */
+  inherit({ given }: View): void {
+    for (const [kind, hash] of given) if (!this.given.has(kind)) this.given.set(kind, hash)
+  }
+
+  /** Whether its sessions know a list of that. */
+  wasGiven(capability: Kind['capability']): boolean {
+    return Object.values(kinds).some(kind => kind.capability === capability && this.given.has(kind))
+  }
+
   /** Whether a backend has that; undefined when it was never met. */
   serves(backend: Backend, capability: string): boolean | undefined {
     return this.#union.lists.known.has(backend, capability)

@@ -2,7 +2,6 @@
  * The config changes while the gateway runs: what runs from the new one is built beside the old, takes over what did not
  * change, and is put in its place at once; what is not served any more is left to finish (C2, LIF-03).
  */
-import { setImmediate as otherWork } from 'node:timers/promises'
 import type { Backend } from '../backends/backend.ts'
 import type { BackendConfig, Config } from '../config/config.ts'
 import { type ConfigDiff, diff, isEmpty, withoutRestart } from '../config/diff.ts'
@@ -10,8 +9,8 @@ import { GatewayError } from '../errors.ts'
 import type { Channels } from '../gateway/channel.ts'
 import type { Route } from '../gateway/route.ts'
 import type { Links } from '../links/links.ts'
-import type { Message } from '../protocol/message.ts'
 import type { Live, Sessions } from '../sessions/lifecycle.ts'
+import { facts } from '../telemetry/events.ts'
 import { type Generation, generate, type Makers } from './generation.ts'
 import type { Outcomes } from './outcomes.ts'
 import type { Retiring } from './retiring.ts'
@@ -29,16 +28,15 @@ export interface ReloadParts {
   readonly outcomes: Outcomes
   readonly sessions: Pick<Sessions, 'locals'>
   readonly links: Pick<Links, 'succeed' | 'get'>
-  readonly channels: Pick<Channels, 'post' | 'isOpen'>
-  /** `list_changed` of what the session's client was told there is. */
-  readonly changes: (live: Live) => readonly Message[]
+  readonly channels: Pick<Channels, 'isOpen'>
+  /** Tells these sessions, all of one route, what became of its lists. */
+  readonly tell: (lives: readonly Live[], path: string, previous: Generation, next: Generation) => Promise<void>
   readonly retiring: Pick<Retiring, 'add'>
   /** Called in the moment of the swap, for whoever keeps something by backend or route. */
   readonly swapped: (next: Generation, previous: Generation) => void
 }
 
-/** Sessions told before calls get their turn, and links opened at once. */
-const turn = 250
+/** Links opened at once. */
 const atOnce = 32
 
 export class Generations {
@@ -108,7 +106,11 @@ export class Generations {
     parts.outcomes.add('applied')
     tellChanged(changes)
     tellRestart(changes.restart, parts.outcomes)
-    await tellSessions(lives, parts)
+    for (const [path, those] of Map.groupBy(lives, live => live.record.route)) {
+      parts.tell(those, path, previous, generation).catch((error: unknown) => {
+        facts.notice.publish({ level: 'error', text: 'a fault of the gateway: list_changed was not told', error })
+      })
+    }
     void wake(lives, new Set(changes.backends.changed.map(name => generation.backends.get(name)!)), generation, parts)
     parts.retiring.add([...previous.backends.values()].filter(backend => !isServed(backend, generation)))
     return { outcome: 'applied', ...changes }
@@ -130,14 +132,6 @@ export class Generations {
     parts.settings.apply(next.config)
     parts.swapped(next, previous)
     return lives
-  }
-}
-
-/** Each hears once of each kind that its client was told of. */
-async function tellSessions(lives: readonly Live[], { changes, channels }: ReloadParts): Promise<void> {
-  for (const [index, live] of lives.entries()) {
-    for (const message of changes(live)) void channels.post(live, message)
-    if ((index + 1) % turn === 0) await otherWork()
   }
 }
 

@@ -1,14 +1,21 @@
 /** `initialize` where several backends are one server: answered with what is known of them, without waiting for the slowest (MUX-06). */
 import type { Backend, Server } from '../../backends/backend.ts'
 import { GatewayError } from '../../errors.ts'
+import type { Links } from '../../links/links.ts'
 import { makeResult } from '../../protocol/make.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { Live } from '../../sessions/lifecycle.ts'
 import { capabilitiesOf, instructionsOf } from '../capabilities.ts'
 import type { Context } from '../context.ts'
+import type { Known } from '../known.ts'
 import { self } from '../self.ts'
 import { withTasksFor } from '../task-capabilities.ts'
 import type { Member, Union } from '../union.ts'
+
+export interface MeetContext {
+  readonly links: Pick<Links, 'get'>
+  readonly known: Known
+}
 
 /**
  * The InitializeResult. Backends that were never met are met, side by side, by one session for all that come meanwhile, and
@@ -32,7 +39,7 @@ export async function meet(request: Message, live: Live, union: Union, context: 
 export async function serversOf(
   live: Live,
   union: Union,
-  context: Context
+  context: MeetContext
 ): Promise<readonly { readonly backend: Backend; readonly server: Server | undefined }[]> {
   const { known } = context
   const strangers = union.members.filter(({ backend }) => known.get(backend) === undefined)
@@ -40,7 +47,7 @@ export async function serversOf(
   return union.members.map(({ backend }) => ({ backend, server: known.get(backend) }))
 }
 
-async function opened(strangers: readonly Member[], live: Live, union: Union, context: Context): Promise<void> {
+async function opened(strangers: readonly Member[], live: Live, union: Union, context: MeetContext): Promise<void> {
   const { links, known } = context
   const { initTimeoutMs, onError } = union.options
   const asked = strangers.filter(({ backend }) => onError === 'fail' || !known.late(backend))
