@@ -9,7 +9,7 @@ failOnRejections(t)
 
 t.test('readiness fails first; after the delay nothing new is taken', async t => {
   const { open, gateway, status, url } = await startLegacy(t, {
-    file: { server: { shutdown: { delay: '300ms', deadline: '5s' } } }
+    file: { server: { shutdown: { delay: '1500ms', deadline: '5s' } } }
   })
   const client = await open()
   const closing = gateway.close()

@@ -22,6 +22,8 @@ export class Call {
   error: any
   cancel: 'no' | 'sent' | 'taken' = 'no'
   answeredBeforeCancel = false
+  /** The cancel was taken before a backend had the call: on its own connection it may have come before the call, for nothing. */
+  cancelledEarly = false
   /** A backend crashed or was away meanwhile, or the config changed. */
   disturbed = false
 
@@ -46,7 +48,8 @@ export class Call {
       if (!disturbed && !(unknown && target.mayBeUnknown)) return `${this} ended in ${JSON.stringify(this.error)}`
     }
     if (outcome === 'silence' && this.cancel === 'no' && alive) return `${this} ended in nothing`
-    if (outcome !== 'silence' && this.cancel === 'taken' && !this.answeredBeforeCancel && !disturbed)
+    const inVain = this.cancelledEarly && record.starts > 0
+    if (outcome !== 'silence' && this.cancel === 'taken' && !this.answeredBeforeCancel && !inVain && !disturbed)
       if (outcome !== 'error') return `${this} had a ${outcome} after it was cancelled`
     return undefined
   }

@@ -184,6 +184,7 @@ export class World {
     if (call.cancel === 'no') call.cancel = 'sent'
     const { status } = await member.client.post({ method: 'notifications/cancelled', params: { requestId: call.id } })
     if (status !== 202) throw new Error(`${member}: ${call}: its cancel was answered with ${status}`)
+    call.cancelledEarly = call.record.starts === 0
     if (call.cancel === 'taken') return
     call.cancel = 'taken'
     call.answeredBeforeCancel = call.record.answered || call.outcome !== undefined
@@ -282,8 +283,8 @@ export class World {
   async #endCalls(): Promise<boolean> {
     const { running } = this
     for (const { member, call } of running) {
-      if (call.record.script.end === 'never' && call.record.over && call.cancel === 'no')
-        await this.cancel(member, call)
+      const goesOn = call.cancel === 'no' || call.cancelledEarly
+      if (call.record.script.end === 'never' && call.record.over && goesOn) await this.cancel(member, call)
     }
     for (const member of this.live) while (member.asks.length > 0) await this.answer(member)
     return running.length === 0
