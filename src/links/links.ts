@@ -17,6 +17,8 @@ export class Links {
   readonly #releasing = new Set<Promise<unknown>>()
   /** How many links of a backend are being left. */
   readonly #leaving = new Map<Backend, number>()
+  /** Identities of backends that sessions are letting go of: what is noted of those links is not to be used again. */
+  readonly #dropping = new Map<Live, Set<string>>()
   /** Sessions that wait for what belongs to no exchange. */
   readonly #listening = new Set<Live>()
 
@@ -97,11 +99,18 @@ export class Links {
     // What it asked the session is asked no more.
     const link = slot.of(live)
     if (link !== undefined) this.#options.lost(link, live)
-    await this.#released(this.#leave(live, slot))
     const { identity } = backend
-    const state = link?.state
-    if (state === undefined || live.record.links[identity] !== state) return
-    await this.#options.sessions.update(live, ({ links: { [identity]: _, ...links } }) => ({ links }))
+    const dropping = this.#dropping.get(live) ?? new Set()
+    this.#dropping.set(live, dropping.add(identity))
+    try {
+      await this.#released(this.#leave(live, slot))
+      const state = link?.state
+      if (state === undefined || live.record.links[identity] !== state) return
+      await this.#options.sessions.update(live, ({ links: { [identity]: _, ...links } }) => ({ links }))
+    } finally {
+      dropping.delete(identity)
+      if (dropping.size === 0) this.#dropping.delete(live)
+    }
   }
 
   /** The session is over: links that nobody uses any more are closed. */
@@ -137,8 +146,10 @@ export class Links {
     if (live.record.level !== undefined) slot.joined()
     if (this.#listening.has(live)) slot.listen(live, true)
     const own = this.#slots.get(live)
-    // It came back while calls at the one that left are on their way; or later, to a session that subscribed then.
-    const leaving = [...(own?.values() ?? [])].some(other => other.backend.identity === backend.identity)
+    // It came back while the one that left is still used, or being closed; or later, to a session that subscribed then.
+    const leaving =
+      this.#dropping.get(live)?.has(backend.identity) ||
+      [...(own?.values() ?? [])].some(other => other.backend.identity === backend.identity)
     if (leaving) slot.succeed(live.record.links[backend.identity])
     else if (subscriptionsAt(live.record, backend).length > 0) slot.succeed()
     if (own === undefined) this.#slots.set(live, new Map([[backend, slot]]))

@@ -420,3 +420,26 @@ t.test('the error of an opening says what the backend said', async t => {
   backend.last.fail(new GatewayError('timeout', 'slow', { backend: 'fake' }))
   await t.rejects(opened, { code: 'timeout', message: 'slow' })
 })
+
+t.test('a backend that comes back while its link is being closed gets a new one', async t => {
+  const links = linksOf()
+  const live = liveOf()
+  const [before, after] = [new FakeBackend(), new FakeBackend()]
+  const opening = links.get(live, before)
+  const old = before.last.succeed('S1')
+  await opening
+  const { promise: told, resolve: closed } = Promise.withResolvers<void>()
+  old.close = () => told
+  const dropping = links.drop(live, before)
+  const again = links.get(live, after)
+  t.equal(after.last.options.state, undefined, 'not what is being closed')
+  const link = after.last.succeed('S2')
+  t.equal(await again, link)
+  closed()
+  await dropping
+  t.same(live.record.links, { [after.identity]: 'S2' })
+  await links.drop(live, after)
+  t.same(live.record.links, {})
+  void links.get(live, before).catch(() => {})
+  t.equal(before.last.options.state, undefined)
+})
