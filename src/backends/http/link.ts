@@ -91,7 +91,7 @@ export class HttpLink implements Link, Home, Audience {
 
   /** A server that has no such stream is not asked for one by each call. */
   hear(): Promise<void> | undefined {
-    if (this.#over || this.wire.streamless) return undefined
+    if (this.#over || this.wire.gets.areNone) return undefined
     this.#listener.listen(true)
     return this.#listener.opening()
   }

@@ -63,13 +63,15 @@ export class Listener implements Reader {
     else this.#stop()
   }
 
-  /** Resolves when it is open, cannot be opened, or takes too long. Undefined when that is so. */
+  /** Resolves when it is open, cannot be opened, or takes too long. Undefined when that is so, or was the last time. */
   opening(): Promise<void> | undefined {
-    if (!this.#wanted || this.#refused !== undefined || this.#openedAt !== undefined) return undefined
-    this.#opening ??= {
-      ...Promise.withResolvers<void>(),
-      stop: this.#audience.wire.clock.after(patienceMs, () => this.#settle())
+    const { gets, clock } = this.#audience.wire
+    if (!this.#wanted || this.#refused !== undefined || this.#openedAt !== undefined || gets.areSlow) return undefined
+    const late = (): void => {
+      gets.late()
+      this.#settle()
     }
+    this.#opening ??= { ...Promise.withResolvers<void>(), stop: clock.after(patienceMs, late) }
     return this.#opening.promise
   }
 
@@ -126,7 +128,7 @@ export class Listener implements Reader {
     else if (fault.kind !== 'status' || isPassing(fault)) this.#again()
     else if (fault.status === 401 || fault.status === 403) this.#refuse('unauthorized', `HTTP status ${fault.status}`)
     else {
-      if (fault.status === 405) wire.hasNoStream()
+      if (fault.status === 405) wire.gets.refused()
       this.#refuse('never', `HTTP status ${fault.status}`)
       if (fault.status === 404 || fault.status === 400) this.#audience.notFound()
     }

@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts'
 import { Health } from '../health.ts'
 import { Acknowledged } from './acknowledged.ts'
 import { Draining } from './draining.ts'
+import { GetStreams } from './get-streams.ts'
 import type { Leg } from './leg.ts'
 
 /** Connections of requests, of streams by GET, and of what is short: notifications, answers, DELETE. */
@@ -14,8 +15,6 @@ const controlConnections = 256
 const waitingCalls = 4096
 
 const idleConnectionMs = 4_000
-/** How long a server is taken for one without streams by GET, milliseconds. */
-const streamlessMs = 600_000
 const forever = { headersTimeout: 0, bodyTimeout: 0 }
 
 export interface WireOptions {
@@ -35,9 +34,8 @@ export class Wire {
   readonly depth: number
   readonly clock: Clock
   readonly health: Health
+  readonly gets: GetStreams
   timeout: number
-  /** Until when it is taken for a server without streams by GET. */
-  #streamlessUntil = Number.NEGATIVE_INFINITY
   readonly #path: string
   readonly #calls: Pool
   readonly #streams: Pool
@@ -54,6 +52,7 @@ export class Wire {
     this.clock = options.clock
     this.timeout = options.timeout
     this.health = new Health(options.name)
+    this.gets = new GetStreams(options.clock)
     this.#path = url.pathname + url.search
     this.#connect = connector(options.timeout)
     const connect: buildConnector.connector = (to, callback) => this.#connect(to, callback)
@@ -75,15 +74,6 @@ export class Wire {
   tune(timeout: number): void {
     this.timeout = timeout
     this.#connect = connector(timeout)
-  }
-
-  /** Whether it said a while ago that it has no streams by GET. */
-  get streamless(): boolean {
-    return this.clock.now() < this.#streamlessUntil
-  }
-
-  hasNoStream(): void {
-    this.#streamlessUntil = this.clock.now() + streamlessMs
   }
 
   /** Whether one more request may be sent; `dismiss` when it is over. */
