@@ -60,13 +60,13 @@ function isRelated(notice: Message, request: Message): boolean {
   }
 }
 
-/** Codes of the reserved range that have a meaning to modern clients. */
-const known = new Set([-32020, -32021, -32022])
+/** Of the codes of the reserved range the one that is about the client: the others are about what the gateway sent. */
+const missingCapability = -32021
 
 function errorFor(message: Message, text: string): Message {
   const error = JSON.parse(text) as { code?: unknown; message?: unknown; data?: unknown } | null
   const code = Number(error?.code)
-  const reserved = code <= -32020 && code >= -32099 && !known.has(code)
+  const reserved = code <= -32020 && code >= -32099 && code !== missingCapability
   if (code !== resourceNotFound && !reserved) return message
   const given = typeof error?.message === 'string' ? error.message : 'the backend answered with an error'
   return makeError(message.id, code === resourceNotFound ? -32602 : -32603, given, error?.data)

@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto'
 import type { Backend } from '../backends/backend.ts'
 import type { BackendConfig, Config, RouteConfig } from '../config/config.ts'
+import { allVersions } from '../protocol/version.ts'
 import type { Lists } from './lists.ts'
 import type { Route } from './route.ts'
 import { everything, selectNames, selectUris } from './selection.ts'
@@ -18,7 +19,7 @@ export function routeOf(
   const members = configs.map(backend => memberOf(backend, backends.get(backend.name)!))
   const base = {
     path: route.path,
-    versions: route.protocol.versions,
+    versions: allVersions.filter(version => route.protocol.versions.includes(version)),
     backends: members.map(({ backend }) => backend)
   }
   const { prefix: mode, separator } = route

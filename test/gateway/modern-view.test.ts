@@ -91,6 +91,7 @@ t.test('errors of a range that is kept for the specification are translated, oth
     ',"error":{"code":-32602,"message":"m","data":{"uri":"a:b"}}'
   )
   t.equal(told('{"code":-32099}'), ',"error":{"code":-32603,"message":"the backend answered with an error"}')
+  for (const code of [-32020, -32022]) t.match(told(`{"code":${code},"message":"m"}`), /"code":-32603,"message":"m"/)
   t.equal(told('{"code":-32000,"message":"m"}'), ',"error":{"code":-32000,"message":"m"}')
 })
 

@@ -89,6 +89,18 @@ t.test('a route with the revision alone has no handshake, no sessions, no GET', 
   t.equal((await new ModernClient(url).call('echo')).status, 200)
 })
 
+t.test('versions of a route are told newest first, in whatever order they are configured', async t => {
+  const versions = ['2025-11-25', '2026-07-28', '2024-11-05']
+  const { url } = await startEdge(t, { routes: { '/mcp': { backends: ['docs'], protocol: { versions } } } })
+  const newestFirst = ['2026-07-28', '2025-11-25', '2024-11-05']
+  const { json } = await new ModernClient(url).request('server/discover')
+  t.same(json.result.supportedVersions, newestFirst)
+  const unknown = await new ModernClient(url, { version: '2026-12-31' }).call('echo', {}, { id: 1 })
+  t.same(unknown.json.error.data.supported, newestFirst)
+  const older = await send(url, { headers: usual, body: initialize('2020-01-01') })
+  t.equal(older.json.result.protocolVersion, '2025-11-25')
+})
+
 t.test('initialize gets the newest legacy version, whatever is newer (R2)', async t => {
   const { url } = await startEdge(t)
   for (const version of ['2026-07-28', '2099-01-01']) {
