@@ -2,19 +2,20 @@
  * A session's channel: what belongs to no call, on the one GET stream of the session, kept while none is open
  * (basic/transports, "Listening for Messages from the Server"; decisions: "GET streams").
  */
+import { randomUUID } from 'node:crypto'
 import { GatewayError } from '../errors.ts'
 import type { Asked } from '../exchanges/asked.ts'
 import type { Message } from '../protocol/message.ts'
 import { hasPriming } from '../protocol/version.ts'
 import { line } from '../protocol/write.ts'
 import type { Live } from '../sessions/lifecycle.ts'
-import { channelStream, eventId } from '../streams/event-id.ts'
-import { Follower, type FollowOptions } from '../streams/follow.ts'
+import { eventId } from '../streams/event-id.ts'
+import { Follower } from '../streams/follow.ts'
 import type { Reader } from '../streams/reader.ts'
-import type { StreamKey, StreamLog } from '../streams/stream-log.ts'
+import type { StreamLog } from '../streams/stream-log.ts'
 import { facts } from '../telemetry/events.ts'
-import { Outbox } from './outbox.ts'
 import { kept } from './outgoing.ts'
+import { SessionChannel, type SessionChannelOptions } from './session-channel.ts'
 
 export interface ChannelOptions {
   readonly log: StreamLog
@@ -32,39 +33,16 @@ const takeOverLimit = 5
 /** That many stay open; then the one that was left first is ended after all. */
 const silentLimit = 8
 
-/** Of one session, from its first message or GET on. */
-class Channel implements FollowOptions {
-  readonly key: StreamKey
-  readonly outbox: Outbox
-  readonly #asked: Pick<Asked, 'pending'>
-  follower: Follower | undefined
-  reader: Reader | undefined
-  last = 0
-  takeOvers: number[] | undefined
-  /** Connections that lost the channel and were left open. */
-  silent: Set<Reader> | undefined
-
-  constructor(live: Live, log: StreamLog, asked: Pick<Asked, 'pending'>) {
-    this.key = { session: live.record.id, stream: channelStream(live.record.id) }
-    this.outbox = new Outbox(log, this.key, this)
-    this.#asked = asked
-  }
-
-  skip(label: string): boolean {
-    return !this.#asked.pending(label)
-  }
-
-  given(number: number): void {
-    if (number > this.last) this.last = number
-  }
-}
-
 export class Channels {
   readonly #options: ChannelOptions
-  readonly #channels = new Map<Live, Channel>()
+  /** Of each session, from its first message or GET on. */
+  readonly #channels = new Map<Live, SessionChannel>()
+  readonly #ofSession: SessionChannelOptions
 
   constructor(options: ChannelOptions) {
     this.#options = options
+    const { log, asked } = options
+    this.#ofSession = { log, asked, superseded: (channel, reader) => this.#superseded(channel, reader) }
   }
 
   isOpen(live: Live): boolean {
@@ -95,6 +73,7 @@ export class Channels {
     let lost = channel.outbox.lost(cursor ?? channel.last)
     try {
       await this.#options.log.ensure(channel.key)
+      if (cursor === undefined) await this.#catchUp(channel)
       const { state } = await this.#options.log.read(channel.key, cursor ?? channel.last, 1)
       if (state === 'unknown') {
         if (cursor !== undefined) throw new GatewayError('cursor', 'no such event was given to this session')
@@ -106,7 +85,13 @@ export class Channels {
       facts.notice.publish({ level: 'warn', text: 'a channel is opened although the log does not answer', error })
     }
     const changes = lost ? this.#options.changes(live) : none
-    return reader => this.#attach(live, channel, cursor ?? channel.last, reader, changes)
+    return reader => this.#attach(channel, cursor ?? channel.last, reader, changes)
+  }
+
+  /** What other instances gave of it counts as given. */
+  async #catchUp(channel: SessionChannel): Promise<void> {
+    const { taken } = await this.#options.log.read(channel.key, 0, 0)
+    if (taken !== undefined && taken.given > channel.last) channel.last = taken.given
   }
 
   /** The session is over. */
@@ -126,47 +111,54 @@ export class Channels {
     }
   }
 
-  #of(live: Live): Channel {
+  #of(live: Live): SessionChannel {
     let channel = this.#channels.get(live)
     if (channel === undefined) {
-      channel = new Channel(live, this.#options.log, this.#options.asked)
+      channel = new SessionChannel(live, this.#ofSession)
       this.#channels.set(live, channel)
     }
     return channel
   }
 
-  #attach(live: Live, channel: Channel, after: number, reader: Reader, changes: readonly Message[]): void {
+  #attach(channel: SessionChannel, after: number, reader: Reader, changes: readonly Message[]): void {
+    const { live } = channel
     if (reader.gone) return
     if (live.closed) {
       reader.end()
       return
     }
     const { log, retryMs, listening } = this.#options
-    this.#takeOver(live, channel)
+    this.#takeOver(channel, channel.follower?.stop())
+    channel.name = randomUUID()
     if (hasPriming(live.record.client.version)) reader.prime(eventId(channel.key.stream, after), retryMs)
     else reader.comment()
     for (const message of changes) void reader.push(undefined, line(message))
     channel.given(after)
-    channel.follower = new Follower(log, channel.key, after, reader, channel)
+    channel.follower = new Follower(log, channel.key, after, reader, channel, channel.name)
     channel.reader = reader
     live.busy++
-    reader.onGone(() => this.#left(live, channel, reader))
+    reader.onGone(() => this.#left(channel, reader))
     void channel.follower.start()
     listening(live, true)
   }
 
-  #left(live: Live, channel: Channel, reader: Reader): void {
-    live.busy--
+  #left(channel: SessionChannel, reader: Reader): void {
+    channel.live.busy--
     channel.silent?.delete(reader)
     if (channel.reader !== reader) return
     channel.reader = undefined
     channel.follower = undefined
-    this.#options.listening(live, false)
+    this.#options.listening(channel.live, false)
+  }
+
+  #superseded(channel: SessionChannel, older: Reader): void {
+    this.#takeOver(channel, older)
+    this.#options.listening(channel.live, false)
   }
 
   /** The older connection ends; at the fifth time in a row it stays open and silent. */
-  #takeOver(live: Live, channel: Channel): void {
-    const older = channel.follower?.stop()
+  #takeOver(channel: SessionChannel, older: Reader | undefined): void {
+    const { live } = channel
     channel.follower = undefined
     channel.reader = undefined
     if (older === undefined) return

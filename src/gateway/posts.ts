@@ -1,5 +1,6 @@
 /** Streams of POSTs: opened in the log, read along, resumed and taken over (basic/transports, "Resumability and Redelivery"). */
 
+import { randomUUID } from 'node:crypto'
 import { GatewayError } from '../errors.ts'
 import type { Asked } from '../exchanges/asked.ts'
 import type { MessageSource } from '../exchanges/source.ts'
@@ -80,7 +81,7 @@ export class Posts {
     const over = pump.run()
     this.#writing.set(stream, { live, pump, over })
     const primed = writer !== undefined && hasPriming(live.record.client.version)
-    this.#read(live, key, 0, reader, primed)
+    this.#read(live, key, 0, reader, primed, '')
     if (primed) this.#closeLater(stream, reader)
     await over
     this.#writing.delete(stream)
@@ -120,7 +121,7 @@ export class Posts {
       if (state !== 'trimmed') throw delivered()
       return this.#afterwards(live, key, cursor.number, { ids: (JSON.parse(text) as PostFacts).ids, last })
     }
-    return reader => this.#read(live, key, cursor.number, reader, hasPriming(live.record.client.version))
+    return reader => this.#read(live, key, cursor.number, reader, hasPriming(live.record.client.version), randomUUID())
   }
 
   /** The session is over: its streams end. Resolves once nothing writes any more. */
@@ -155,10 +156,10 @@ export class Posts {
     else reader.comment()
   }
 
-  #read(live: Live, key: StreamKey, after: number, reader: Reader, primed: boolean): void {
+  #read(live: Live, key: StreamKey, after: number, reader: Reader, primed: boolean, name: string): void {
     if (reader.gone) return
     this.#begin(key, after, reader, primed)
-    const follower = new Follower(this.#log, key, after, reader, this.#follow)
+    const follower = new Follower(this.#log, key, after, reader, this.#follow, name)
     this.#reading.get(key.stream)?.follower.stop()?.end()
     this.#reading.set(key.stream, { live, follower, reader, primed })
     reader.onGone(() => {

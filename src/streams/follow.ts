@@ -14,6 +14,8 @@ export interface FollowOptions {
   skip?(label: string): boolean
   /** The entry with this number was written to the connection, or left out. */
   given?(number: number): void
+  /** Another connection took the stream, here or on another instance. This one is let go of. */
+  superseded?(follower: Follower, reader: Reader): void
 }
 
 /** Entries read from the log at a time. */
@@ -23,6 +25,8 @@ export class Follower {
   readonly #log: StreamLog
   readonly #key: StreamKey
   readonly #options: FollowOptions
+  readonly #name: string | undefined
+  #taken = false
   #reader: Reader | undefined
   #after: number
   #unwatch: Unwatch | undefined
@@ -36,7 +40,17 @@ export class Follower {
   /** While the log does not answer. */
   #retry: Retry | undefined
 
-  constructor(log: StreamLog, key: StreamKey, after: number, reader: Reader, options: FollowOptions = {}) {
+  /** `name`: what the stream is taken as; empty for the first reader of a call. Undefined: whoever took it, this one reads too. */
+  constructor(
+    log: StreamLog,
+    key: StreamKey,
+    after: number,
+    reader: Reader,
+    options: FollowOptions = {},
+    name: string | undefined = undefined
+  ) {
+    this.#name = name
+    this.#taken = name === ''
     this.#log = log
     this.#key = key
     this.#after = after
@@ -115,6 +129,7 @@ export class Follower {
   async #watch(): Promise<void> {
     if (this.#reader === undefined) return
     try {
+      if (!this.#taken && this.#name !== undefined) this.#taken = await this.#log.take(this.#key, this.#name)
       const unwatch = await this.#log.watch(this.#key, () => this.wake())
       if (this.#reader === undefined || this.#unwatch !== undefined) void unwatch().catch(ignore)
       else this.#unwatch = unwatch
@@ -154,6 +169,10 @@ export class Follower {
   async #passLogged(): Promise<boolean> {
     for (;;) {
       const slice = await this.#log.read(this.#key, this.#after, chunk)
+      if (this.#taken && slice.state !== 'unknown' && (slice.taken?.reader ?? '') !== this.#name) {
+        this.#supersede()
+        return false
+      }
       for (const { number, data, label } of slice.entries) {
         if (this.#reader === undefined) return false
         const skipped = label !== undefined && this.#options.skip?.(label) === true
@@ -165,6 +184,13 @@ export class Follower {
       }
       if (slice.entries.length < chunk) return slice.ended || (slice.state === 'unknown' && !this.#attended)
     }
+  }
+
+  #supersede(): void {
+    const reader = this.stop()
+    if (reader === undefined) return
+    if (this.#options.superseded === undefined) reader.end()
+    else this.#options.superseded(this, reader)
   }
 
   #handOver(last: (reader: Reader) => void): void {

@@ -26,6 +26,8 @@ export class MemoryStream {
   opened: Opened | undefined
   entries: Entries | undefined
   watchers: readonly (() => void)[] | undefined
+  /** Who took it, and what was given since it is there. */
+  taken: { readonly reader: string; readonly given: number } | undefined
   queue: Queue | undefined
   previous: MemoryStream | undefined
   next: MemoryStream | undefined

@@ -90,9 +90,24 @@ export class MemoryStreamLog implements StreamLog {
     const entries = kept?.after(after, limit) ?? []
     const facts = stream.opened?.facts ?? ''
     const ended = stream.opened?.endedAt !== undefined
-    if (kept !== undefined && after < kept.gone) return { state: 'trimmed', entries, last, ended, facts }
     const rest = kept !== undefined && kept.newest > (entries.at(-1)?.number ?? after)
-    return { state: ended && !rest ? 'over' : 'entries', entries, last, ended, facts }
+    const state = kept !== undefined && after < kept.gone ? 'trimmed' : ended && !rest ? 'over' : 'entries'
+    const slice = { state, entries, last, ended, facts } as const
+    return stream.taken === undefined ? slice : { ...slice, taken: stream.taken }
+  }
+
+  async take(key: StreamKey, reader: string): Promise<boolean> {
+    const stream = this.#find(key)
+    if (stream === undefined) return false
+    stream.taken = { reader, given: stream.taken?.given ?? 0 }
+    stream.wake()
+    return true
+  }
+
+  async give(key: StreamKey, reader: string, number: number): Promise<void> {
+    const stream = this.#find(key)
+    const given = stream?.taken?.reader === reader ? stream.taken.given : Number.POSITIVE_INFINITY
+    if (stream !== undefined && number > given) stream.taken = { reader, given: number }
   }
 
   async watch(key: StreamKey, wake: () => void): Promise<Unwatch> {
@@ -266,6 +281,7 @@ export class MemoryStreamLog implements StreamLog {
     this.#bytes -= stream.entries?.bytes ?? 0
     stream.entries = undefined
     stream.opened = undefined
+    stream.taken = undefined
     if (stream.watchers === undefined) this.#forget(stream)
     else stream.wake()
   }

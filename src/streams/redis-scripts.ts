@@ -7,7 +7,7 @@
  * begins with the channel to wake, the stream's name, and the milliseconds that an open stream lives unused.
  *
  * The hash: `k` kind (`w`: one writer, `p`: posts), `last`, `bytes`, `gone`; of a writer's `op` which opening this is, `cl` how
- * often it was claimed since, `owner`, `facts`, `place`, `ended`.
+ * often it was claimed since, `owner`, `facts`, `place`, `ended`; of the one who took it `reader` and `given`.
  */
 import { luaNow, Script } from '../redis/script.ts'
 
@@ -101,10 +101,10 @@ if redis.call('EXISTS', KEYS[1]) == 0 then make('p') end
 keep(ARGV[3])
 `)
 
-/** ARGV: cursor, limit. Gives last, ended, gone, facts, whether more follows, entries; nothing when there is no stream. */
+/** ARGV: cursor, limit. Gives last, ended, gone, facts, whether more follows, entries, '' or the reader, given; nothing when there is no stream. */
 export const read = new Script(
   `
-local known = redis.call('HMGET', KEYS[1], 'last', 'ended', 'gone', 'facts')
+local known = redis.call('HMGET', KEYS[1], 'last', 'ended', 'gone', 'facts', 'reader', 'given')
 if not known[1] then return nil end
 local limit = tonumber(ARGV[2])
 local entries = {}
@@ -113,7 +113,10 @@ if tonumber(ARGV[1]) <= tonumber(known[1]) then
 end
 local more = #entries > limit
 if more then entries[#entries] = nil end
-return { tonumber(known[1]), known[2] and 1 or 0, tonumber(known[3]), known[4] or '', more and 1 or 0, entries }
+return {
+  tonumber(known[1]), known[2] and 1 or 0, tonumber(known[3]), known[4] or '', more and 1 or 0, entries,
+  known[5] or '', tonumber(known[6] or 0)
+}
 `,
   'no-writes'
 )
@@ -144,6 +147,21 @@ return { known[3], tostring(number), known[4], known[5] or '', tonumber(known[6]
 `,
   'allow-oom'
 )
+
+/** Then: the reader. Gives whether there is a stream. */
+export const take = new Script(`${touch}
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('HSET', KEYS[1], 'reader', ARGV[4])
+wake()
+return 1
+`)
+
+/** Then: the reader, the last number that it was given. */
+export const give = new Script(`${touch}
+local known = redis.call('HMGET', KEYS[1], 'reader', 'given')
+if known[1] ~= ARGV[4] or tonumber(known[2] or 0) >= tonumber(ARGV[5]) then return end
+redis.call('HSET', KEYS[1], 'given', ARGV[5])
+`)
 
 /** KEYS: streams of the session. ARGV: the channel to wake, what the keys of its streams begin with. */
 export const purge = new Script(

@@ -11,7 +11,8 @@ import type { Argument, Reply } from '../redis/connection.ts'
 import type { Script } from '../redis/script.ts'
 import type { Redis } from '../redis/store.ts'
 import type { SessionId } from '../sessions/session.ts'
-import { append, claim, end, ensure, open, post, purge, read } from './redis-scripts.ts'
+import { append, claim, end, ensure, give, open, post, purge, read, take } from './redis-scripts.ts'
+import { StreamSeal } from './redis-seal.ts'
 import {
   type AppendOptions,
   type Claimed,
@@ -37,6 +38,7 @@ export class RedisStreamLog implements StreamLog {
   readonly #redis: Redis
   readonly #bounds: StreamBounds
   readonly #instance: InstanceId
+  readonly #seal: StreamSeal
   readonly #watchers = new Set<Unwatch>()
 
   /** Whoever made `redis` closes it. */
@@ -44,11 +46,12 @@ export class RedisStreamLog implements StreamLog {
     this.#redis = redis
     this.#bounds = bounds
     this.#instance = instance
+    this.#seal = new StreamSeal(redis.sealer)
   }
 
   async open(key: StreamKey, facts: Facts, place?: Place): Promise<Writer> {
     const opening = randomBytes(9).toString('base64url')
-    const given = [opening, this.#instance, this.#seal(key, 'f', facts), this.#place(key, place)]
+    const given = [opening, this.#instance, this.#seal.seal(key, 'facts', facts), this.#seal.place(key, place)]
     if ((await this.#run(open, key, given)) !== 1) throw new Error(`the stream ${key.stream} is there already`)
     return this.#writer(key, opening, '0')
   }
@@ -66,11 +69,20 @@ export class RedisStreamLog implements StreamLog {
   async read(key: StreamKey, after: number, limit: number): Promise<Slice> {
     const reply = await this.#redis.run(read, this.#keys(key), [`${after}`, `${limit}`])
     if (reply === null) return unknown
-    const [last, ended, gone, facts, more, found] = reply as [number, number, number, Buffer, number, Reply[]]
+    const [last, ended, gone, facts, more, found, reader, given] = reply as Read
     if (after > last) return unknown
     const entries = found.map(entry => this.#read(key, entry)).filter(entry => entry !== undefined)
-    const state = after < gone ? 'trimmed' : ended === 1 && more === 0 ? 'over' : 'entries'
-    return { state, entries, last, ended: ended === 1, facts: this.#open(key, 'f', facts)?.toString() ?? '' }
+    const state: Slice['state'] = after < gone ? 'trimmed' : ended === 1 && more === 0 ? 'over' : 'entries'
+    const slice = { state, entries, last, ended: ended === 1, facts: this.#seal.facts(key, facts) }
+    return reader.length === 0 ? slice : { ...slice, taken: { reader: reader.toString(), given } }
+  }
+
+  async take(key: StreamKey, reader: string): Promise<boolean> {
+    return (await this.#run(take, key, [reader])) === 1
+  }
+
+  async give(key: StreamKey, reader: string, number: number): Promise<void> {
+    await this.#run(give, key, [reader, `${number}`])
   }
 
   async watch(key: StreamKey, wake: () => void): Promise<Unwatch> {
@@ -105,8 +117,8 @@ export class RedisStreamLog implements StreamLog {
     const [opening, number, facts, place, last] = reply as [Buffer, Buffer, Buffer, Buffer, number]
     return {
       writer: this.#writer(key, opening.toString(), number.toString()),
-      facts: this.#open(key, 'f', facts)?.toString() ?? '',
-      place: this.#open(key, 'p', place)?.toString(),
+      facts: this.#seal.facts(key, facts),
+      place: this.#seal.open(key, 'place', place)?.toString(),
       last
     }
   }
@@ -131,7 +143,7 @@ export class RedisStreamLog implements StreamLog {
     }
     return {
       append: async (data, options) => {
-        const reply = await run(append, [this.#place(key, options?.place), ...this.#entry(key, data, options)])
+        const reply = await run(append, [this.#seal.place(key, options?.place), ...this.#entry(key, data, options)])
         if (reply === 'ended') throw new Error('the stream has ended')
         return Number(reply)
       },
@@ -155,7 +167,7 @@ export class RedisStreamLog implements StreamLog {
   #entry(key: StreamKey, data: Uint8Array, { label, expendable }: AppendOptions = {}): Argument[] {
     const { events, bytes } = this.#bounds
     return [
-      this.#seal(key, 'd', data),
+      this.#seal.seal(key, 'data', data),
       `${data.byteLength}`,
       label === undefined ? '' : `=${label}`,
       expendable === true ? '1' : '',
@@ -167,23 +179,21 @@ export class RedisStreamLog implements StreamLog {
   /** One that cannot be opened is not there. */
   #read(key: StreamKey, entry: Reply): Entry | undefined {
     const [id, fields] = entry as [Buffer, Buffer[]]
-    const data = this.#open(key, 'd', fields[3]!)
+    const data = this.#seal.open(key, 'data', fields[3]!)
     if (data === undefined) return undefined
     const number = Number.parseInt(id.toString(), 10)
     const label = fields[5]?.toString()
     return label === undefined ? { number, data } : { number, data, label }
   }
-
-  #place(key: StreamKey, place: Place | undefined): Buffer | string {
-    return place === undefined ? '' : this.#seal(key, 'p', place)
-  }
-
-  /** For this stream of this session and for nothing else. */
-  #seal({ session, stream }: StreamKey, kind: string, data: Uint8Array | string): Buffer {
-    return this.#redis.sealer.sealBytes(`stream ${kind} ${session} ${stream}`, data)
-  }
-
-  #open({ session, stream }: StreamKey, kind: string, data: Buffer): Buffer | undefined {
-    return this.#redis.sealer.openBytes(`stream ${kind} ${session} ${stream}`, data)
-  }
 }
+
+type Read = [
+  last: number,
+  ended: number,
+  gone: number,
+  facts: Buffer,
+  more: number,
+  entries: Reply[],
+  reader: Buffer,
+  given: number
+]

@@ -49,6 +49,8 @@ export interface Slice {
   readonly ended: boolean
   /** What `open` was given; empty for streams of posts. */
   readonly facts: Facts
+  /** Who took the stream last, and the last entry that a reader said it was given; undefined when nobody took it. */
+  readonly taken?: { readonly reader: string; readonly given: number }
 }
 
 export type Unwatch = () => Promise<void>
@@ -73,10 +75,17 @@ export interface StreamLog {
   /** At most `limit` entries after the cursor. */
   read(key: StreamKey, after: number, limit: number): Promise<Slice>
   /**
-   * Resolves once live. Wakes after an append, post, end, claim, purge, and after any gap in the connection, sometimes for
+   * Resolves once live. Wakes after an append, post, end, claim, take, purge, and after any gap in the connection, sometimes for
    * nothing. The stream need not be there. `wake` must not throw.
    */
   watch(key: StreamKey, wake: () => void): Promise<Unwatch>
+  /**
+   * This one reads from now on: whoever read before finds another's name in its slices, and is woken. False when there is no such
+   * stream.
+   */
+  take(key: StreamKey, reader: string): Promise<boolean>
+  /** The reader was given the entries up to this number. Of one that does not read any more it is not taken down. */
+  give(key: StreamKey, reader: string, number: number): Promise<void>
   /** Who writes an open stream; undefined once it ended, or when nobody does. */
   owner(key: StreamKey): Promise<InstanceId | undefined>
   /** Takes an open stream over from a dead instance: one claimant wins, the former writer is fenced. Undefined when lost. */

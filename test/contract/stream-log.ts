@@ -471,6 +471,45 @@ export function streamLogContract(name: string, make: (bounds: StreamBounds) => 
     t.equal(await h.other.claim(key, h.instance, 'heir'), undefined)
   })
 
+  test('who takes a stream reads it: whoever read before sees that, and is woken', async (t, { log, other }) => {
+    t.notOk(await log.take(key, 'first'), 'there is none to take')
+    t.equal((await log.read(key, 0, 10)).state, 'unknown', 'and none is made')
+    const writer = await log.open(key, '')
+    t.equal((await other.read(key, 0, 10)).taken, undefined)
+    t.ok(await log.take(key, 'first'))
+    t.same((await log.read(key, 0, 10)).taken, { reader: 'first', given: 0 })
+    let woken = 0
+    await log.watch(key, () => woken++)
+    t.ok(await other.take(key, 'second'))
+    await until('the wake', () => woken > 0)
+    t.equal((await log.read(key, 0, 10)).taken?.reader, 'second')
+    await writer.append(data('one'))
+    await writer.end()
+    t.match(await log.read(key, 0, 10), { state: 'over', taken: { reader: 'second' } }, 'also of one that ends')
+  })
+
+  test('what was given is known to whoever takes the stream next; who reads no more says nothing of it', async (t, {
+    log,
+    other
+  }) => {
+    await log.ensure(key)
+    await log.take(key, 'first')
+    for (const i of range(1, 3)) await log.post(key, data(`${i}`))
+    await log.give(key, 'first', 2)
+    await log.give(key, 'first', 1)
+    t.same((await other.read(key, 0, 1)).taken, { reader: 'first', given: 2 }, 'the highest counts')
+    t.ok(await other.take(key, 'second'))
+    await log.give(key, 'first', 3)
+    t.same((await other.read(key, 0, 1)).taken, { reader: 'second', given: 2 })
+    await other.purge(key.session)
+    await log.give(key, 'second', 3)
+    t.notOk(await log.take(key, 'third'))
+    await log.ensure(key)
+    t.equal((await log.read(key, 0, 1)).taken, undefined)
+    t.ok(await log.take(key, 'third'))
+    t.same((await log.read(key, 0, 1)).taken, { reader: 'third', given: 0 }, 'a new stream begins anew')
+  })
+
   test('purge takes every stream of a session and of no other', async (t, { log, other }) => {
     const writer = await log.open(key, '')
     await writer.append(data('one'))

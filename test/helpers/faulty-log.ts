@@ -13,7 +13,7 @@ import type {
   Writer
 } from '../../src/streams/stream-log.ts'
 
-export type Operation = 'open' | 'post' | 'ensure' | 'read' | 'watch' | 'append' | 'end' | 'purge'
+export type Operation = 'open' | 'post' | 'ensure' | 'read' | 'watch' | 'append' | 'end' | 'take' | 'give' | 'purge'
 
 const plenty: StreamBounds = { events: 1_000, bytes: 1 << 22, total: 1 << 26, retainMs: 600_000 }
 
@@ -71,6 +71,16 @@ export class FaultyLog implements StreamLog {
       this.watches--
       return unwatch()
     }
+  }
+
+  async take(key: StreamKey, reader: string): Promise<boolean> {
+    this.#ask('take')
+    return this.memory.take(key, reader)
+  }
+
+  async give(key: StreamKey, reader: string, number: number): Promise<void> {
+    this.#ask('give')
+    return this.memory.give(key, reader, number)
   }
 
   owner(key: StreamKey): Promise<string | undefined> {
