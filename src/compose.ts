@@ -12,6 +12,7 @@ import { wireModern } from './compose/modern.ts'
 import { wireOperators } from './compose/operators.ts'
 import type { Parts } from './compose/parts.ts'
 import { beginReloads } from './compose/reloads.ts'
+import { openStores } from './compose/stores.ts'
 import { wireUpstream } from './compose/upstream.ts'
 import type { Config } from './config/config.ts'
 import { secretsOf } from './config/secrets.ts'
@@ -70,7 +71,8 @@ export async function createGateway(config: Config, parts: Parts = {}): Promise<
   try {
     const served = serveBackends()
     const first = await generate(config, served.makers)
-    return await wire(createInstance(first, served, logger, parts), parts)
+    const stores = await openStores(config)
+    return await wire(createInstance(first, served, logger, parts, stores), parts)
   } catch (error) {
     await logger.close()
     throw error

@@ -92,6 +92,7 @@ const table = {
     status: 200,
     what: 'The client did not answer a request of the backend within `input.timeout`.'
   },
+  instance_gone: { rpc: -32603, status: 200, what: 'The instance that ran the call is gone.' },
   response_gone: { rpc: -32603, status: 200, what: 'The response was kept for `streams.retain` and is gone.' },
   internal: { rpc: -32603, status: 500, what: 'A fault of the gateway; the log has the cause.' }
 } as const

@@ -196,12 +196,15 @@ const long: Readonly<Record<string, string>> = {
   'bridge/interaction.ts': 'the states of one call that asks, running or parked; divided, none could be seen whole',
   'backends/http/leg.ts': 'the callbacks of one undici handler share the state of one response',
   'config/config.ts': 'the schema of the file, read from top to bottom like the file',
+  'exchanges/asked.ts': 'what is open, and every way in which it ends',
   'exchanges/running.ts': 'the states of one call; its end has one place',
   'gateway/dispatch.ts': 'the order of checks, as one list',
+  'gateway/posts.ts': 'a stream of a POST from its opening to its end, whoever reads it and wherever',
   'http/server.ts': 'the order of hooks, as one list',
   'links/slot.ts': 'the states of one link, from its first user to its last',
   'sessions/lifecycle.ts': 'a session from its beginning to its end',
   'sse/parse.ts': 'the states of one pass over the bytes, at any of which a chunk may end',
+  'streams/follow.ts': 'the states of one reader, behind the log, past it, and while it does not answer',
   'streams/memory.ts': 'bounds over three indexes that every change has to keep in step'
 }
 

@@ -16,7 +16,14 @@ const files = async (...patterns: string[]): Promise<string[]> => {
 
 /** Whatever variables an example names, they are set to something of the right form. */
 const values: Values = {
-  env: name => (/PORT/.test(name) ? '8080' : /URL/.test(name) ? 'http://127.0.0.1:1/mcp' : 'value'),
+  env: name =>
+    /PORT/.test(name)
+      ? '8080'
+      : /URL/.test(name)
+        ? 'http://127.0.0.1:1/mcp'
+        : /KEY/.test(name)
+          ? 'k'.repeat(43)
+          : 'value',
   file: () => 'value'
 }
 

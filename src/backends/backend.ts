@@ -115,8 +115,11 @@ export interface Link {
    * own): listens from now on. Resolves once that is heard, or cannot be; never rejects. Undefined: at once.
    */
   hear?(): Promise<void> | undefined
-  /** Ends the conversation and tells the upstream; open exchanges end as cancelled. Never rejects. */
-  close(): Promise<void>
+  /**
+   * Ends the conversation and tells the upstream; open exchanges end as cancelled. `stays`: where `state` is defined the upstream
+   * is not told, because another instance goes on with it. Never rejects.
+   */
+  close(stays?: boolean): Promise<void>
 }
 
 /**

@@ -13,7 +13,10 @@ import type { Instance } from './instance.ts'
 export type Asking = Pick<Context, 'asked' | 'linked' | 'several' | 'tasks'>
 
 /** `all`: asked when it is needed, as everything below. */
-export function wireAsking({ settings, generations }: Instance, all: () => Pick<Context, 'links'>): Asking {
+export function wireAsking(
+  { settings, generations, shared }: Instance,
+  all: () => Pick<Context, 'links' | 'answers'>
+): Asking {
   const own = (answer: Message, method: string, link: Link, live: Live): Message => {
     const backend = [...all().links.of(live)].find(one => one.link === link)?.backend
     return backend === undefined ? answer : tasks.answerTo(answer, method, live, backend)
@@ -23,7 +26,11 @@ export function wireAsking({ settings, generations }: Instance, all: () => Pick<
     return method === 'sampling/createMessage' ? sampledForOlderServer(owned, link.server.version) : owned
   }
   const several = (live: Live): boolean => servedAt(generations.find(live.record.route)).length > 1
-  const asked = new Asked(settings.follow({ several, adapt }, ({ input }) => ({ timeoutMs: input.timeout })))
+  const among = shared && {
+    shared: { key: shared.key, instance: shared.name },
+    expects: (live: Live, some: boolean) => all().answers?.expect(live, some)
+  }
+  const asked = new Asked(settings.follow({ several, adapt, ...among }, ({ input }) => ({ timeoutMs: input.timeout })))
   const linked = new Linked()
   const tasks = taskView(several, linked)
   return { asked, linked, several, tasks }

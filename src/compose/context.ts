@@ -2,8 +2,10 @@
 import { forOlderClient } from '../bridge/older-client.ts'
 import type { RunningContext } from '../exchanges/running.ts'
 import { admit } from '../gateway/admit.ts'
+import { Answers } from '../gateway/answers.ts'
 import type { Context } from '../gateway/context.ts'
 import { opened } from '../gateway/opened.ts'
+import { Peers } from '../gateway/peers.ts'
 import { isFor } from '../gateway/receive.ts'
 import { self } from '../gateway/self.ts'
 import type { Asking } from './asking.ts'
@@ -19,13 +21,21 @@ export function wireContext(
   downstream: DownstreamSide,
   modern: ModernEdge
 ): Context {
-  const { config, settings, sessions, inFlight, countdowns, known, hints, lists, pressure } = instance
+  const { config, settings, sessions, inFlight, countdowns, known, hints, lists, pressure, log, shared } = instance
+  const { asked } = asking
+  const { channels } = downstream
+  const maxDepth = config.server.limits.depth
+  const among = shared && {
+    answers: new Answers({ log, asked, instance: shared.name, maxDepth }),
+    peers: new Peers({ bus: shared.bus, sessions, inFlight, channels })
+  }
   const { links, turns, receive } = upstream
   return settings.follow(
     {
       ...asking,
       ...downstream,
       ...modern,
+      ...among,
       sessions,
       links,
       inFlight,
@@ -35,7 +45,7 @@ export function wireContext(
       known,
       hints,
       lists,
-      maxDepth: config.server.limits.depth,
+      maxDepth,
       self,
       opened,
       draining: () => instance.state === 'draining',

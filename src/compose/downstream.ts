@@ -3,7 +3,9 @@ import { Channels } from '../gateway/channel.ts'
 import type { Context } from '../gateway/context.ts'
 import { listening } from '../gateway/listening.ts'
 import { Listens } from '../gateway/listens.ts'
+import { Orphans } from '../gateway/orphans.ts'
 import { Posts } from '../gateway/posts.ts'
+import { Unended } from '../gateway/unended.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import type { Asking } from './asking.ts'
 import type { Instance } from './instance.ts'
@@ -12,7 +14,7 @@ import type { UpstreamSide } from './upstream.ts'
 export type DownstreamSide = Pick<Context, 'channels' | 'posts' | 'listens'>
 
 export function wireDownstream(
-  { settings, generations, log }: Instance,
+  { settings, generations, log, presence, shared }: Instance,
   { asked }: Asking,
   { links, unions }: UpstreamSide
 ): DownstreamSide {
@@ -30,10 +32,18 @@ export function wireDownstream(
       ({ streams: { retry } }) => ({ retryMs: retry })
     )
   )
+  const among = shared && {
+    shared: {
+      orphans: new Orphans({ log, presence }),
+      unended: new Unended(
+        settings.follow({ log, instance: presence.id }, ({ streams }) => ({ retainMs: streams.retain }))
+      )
+    }
+  }
   const posts = new Posts(
     log,
     asked,
-    settings.follow({}, ({ streams: { retry, closeAfter, behind } }) => ({
+    settings.follow({ ...among }, ({ streams: { retry, closeAfter, behind } }) => ({
       retryMs: retry,
       closeAfterMs: closeAfter,
       behind

@@ -33,7 +33,12 @@ export async function end(all: Everything, times: { readonly delayMs: number; re
   desks.close()
   taskKeeping.close()
   seats.close()
+  // What others can serve goes on there.
+  if (instance.shared !== undefined) for (const live of [...sessions.locals()]) sessions.leave(live)
   await Promise.allSettled([...sessions.locals()].map(live => sessions.close(live, 'shutdown')))
+  all.context.answers?.close()
+  all.context.posts.stop()
+  await all.context.peers?.close()
   unions.close()
   asked.close()
   await probes.close()

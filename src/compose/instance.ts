@@ -9,6 +9,8 @@ import { Generations } from '../generations/reload.ts'
 import { Settings } from '../generations/settings.ts'
 import { Pressure } from '../http/pressure.ts'
 import { MemoryPresence } from '../instances/memory.ts'
+import type { Presence } from '../instances/presence.ts'
+import { digest } from '../redis/store.ts'
 import { Sessions } from '../sessions/lifecycle.ts'
 import { MemorySessionStore } from '../sessions/memory.ts'
 import { MemoryStreamLog } from '../streams/memory.ts'
@@ -16,7 +18,8 @@ import { EventLoop } from '../telemetry/event-loop.ts'
 import type { createLogger } from '../telemetry/logger.ts'
 import { Vitals } from '../telemetry/vitals.ts'
 import type { Served } from './backends.ts'
-import type { Parts } from './parts.ts'
+import type { Parts, Shared } from './parts.ts'
+import type { Stores } from './stores.ts'
 
 export interface Instance extends Served {
   /** As read at the start. Whatever follows the config is in `settings`, what is served in `generations`. */
@@ -25,7 +28,9 @@ export interface Instance extends Served {
   readonly generations: Generations
   readonly outcomes: Outcomes
   readonly logger: ReturnType<typeof createLogger>
-  readonly presence: MemoryPresence
+  readonly presence: Presence
+  /** What this instance has in common with others, and what its own is called in ids. */
+  readonly shared: (Shared & { readonly name: string }) | undefined
   readonly log: NonNullable<Parts['log']>
   readonly sessions: Sessions
   readonly inFlight: InFlight
@@ -34,6 +39,8 @@ export interface Instance extends Served {
   readonly pressure: Pressure
   /** As the config has it at this moment; undefined: it is there no more. */
   readonly configOf: (backend: Pick<Backend, 'name'>) => BackendConfig | undefined
+  /** Whether the store answers; undefined for one that cannot fail. */
+  readonly storeUp: (() => boolean) | undefined
   state: 'starting' | 'ready' | 'leaving' | 'draining'
   /** What the embedding program did not bring is closed. */
   closeStores(): Promise<void>
@@ -43,20 +50,22 @@ export function createInstance(
   first: Generation,
   served: Served,
   logger: ReturnType<typeof createLogger>,
-  given: Pick<Parts, 'log' | 'store'>
+  given: Pick<Parts, 'log' | 'store' | 'shared'>,
+  stores?: Stores
 ): Instance {
   const { config } = first
   const settings = new Settings(config)
   const generations = new Generations(first)
-  const presence = new MemoryPresence()
+  const shared = stores?.shared ?? given.shared
+  const presence = shared?.presence ?? new MemoryPresence()
   const bounds = settings.follow({}, ({ streams: { events, bytes, total, retain } }) => ({
     events,
     bytes,
     total,
     retainMs: retain
   }))
-  const log = given.log ?? new MemoryStreamLog(bounds, presence.id)
-  const store = given.store ?? new MemorySessionStore()
+  const log = given.log ?? stores?.log(bounds) ?? new MemoryStreamLog(bounds, presence.id)
+  const store = given.store ?? stores?.store ?? new MemorySessionStore()
   const sessions = new Sessions(
     settings.follow({ store }, ({ sessions: { idle, max, perAddress } }) => ({
       idleMs: idle,
@@ -72,6 +81,8 @@ export function createInstance(
     outcomes: new Outcomes(),
     logger,
     presence,
+    shared: shared && { ...shared, name: nameOf(presence) },
+    storeUp: stores?.up,
     log,
     sessions,
     inFlight: new InFlight(),
@@ -83,7 +94,11 @@ export function createInstance(
     async closeStores() {
       if (given.log === undefined) await log.close()
       if (given.store === undefined) await store.close()
-      await presence.close()
+      if (shared === undefined) await presence.close()
+      await stores?.close()
     }
   }
 }
+
+/** Short, as it stands in every id that a client is given. */
+const nameOf = ({ id }: Presence): string => digest(id).slice(0, 12)

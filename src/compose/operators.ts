@@ -19,17 +19,31 @@ export async function wireOperators(
   server: Pick<HttpServer, 'streams'>,
   broadcast: AdminTarget['broadcast']
 ): Promise<Operators> {
-  const { config, generations, outcomes, log, sessions, inFlight, gates, lists, pressure, eventLoop, configOf } =
-    instance
+  const {
+    config,
+    generations,
+    outcomes,
+    log,
+    sessions,
+    inFlight,
+    gates,
+    lists,
+    pressure,
+    eventLoop,
+    configOf,
+    storeUp
+  } = instance
   const states = () => backendStates(generations.current.backends.values(), { health, gates, inFlight, lists })
+  // What several instances keep together is no state of this one: the metric is left out.
+  const kept = () => log.stats?.() ?? fail()
   const metrics = createMetrics(
     {
       version,
       sessions: () => sessions.count(),
-      streams: () => log.stats().streams,
-      bufferedBytes: () => log.stats().bytes,
-      events: () => log.stats().entries,
-      eventsDropped: () => log.stats().dropped,
+      streams: () => kept().streams,
+      bufferedBytes: () => kept().bytes,
+      events: () => kept().entries,
+      eventsDropped: () => kept().dropped,
       draining: () => instance.state === 'leaving' || instance.state === 'draining',
       pressure: () => pressure.level,
       reloads: () => outcomes,
@@ -44,7 +58,8 @@ export async function wireOperators(
       state: instance.state,
       pressure: pressure.level,
       version,
-      sessions: await sessions.count(),
+      ...(storeUp && { store: storeUp() ? 'up' : 'down' }),
+      sessions: await sessions.count().catch(() => null),
       streams: server.streams,
       config: outcomes.status,
       backends: states().map(({ rejected: _, ...backend }) => ({ ...backend, kind: configOf(backend)?.kind }))
@@ -53,4 +68,8 @@ export async function wireOperators(
     broadcast
   }
   return { metrics, admin: await createAdmin(target, { allowedHosts: config.server.allowedHosts }) }
+}
+
+const fail = (): never => {
+  throw new Error('the log does not count what it keeps')
 }

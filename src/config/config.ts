@@ -15,6 +15,11 @@ const origin = z
   .string('expected an origin such as https://app.example.com')
   .regex(/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*,]+$/, 'expected an origin such as https://app.example.com, without a path')
 
+function isRedisUrl(text: string): boolean {
+  const url = URL.parse(text)
+  return url !== null && /^rediss?:$/.test(url.protocol) && url.hostname !== '' && /^(\/\d*)?$/.test(url.pathname)
+}
+
 const allowedHost = z
   .string('expected a host name')
   .regex(/^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.-]+)(:\d{1,5})?$/, 'expected a host name such as mcp.example.com')
@@ -25,6 +30,8 @@ const network = z.string('expected an address').refine(text => {
   const width = version === 4 ? 32 : 128
   return version > 0 && rest.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= width))
 }, 'expected an IP address or a network such as 10.0.0.0/8')
+
+const redisUrl = z.string('expected a URL').refine(isRedisUrl, 'expected a URL such as redis://127.0.0.1:6379')
 
 const server = z.strictObject({
   host: host.prefault('127.0.0.1').describe('Address to listen on'),
@@ -144,8 +151,18 @@ const routePath = z
   .string()
   .regex(/^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/, 'expected a path such as /mcp, without a slash at the end')
 
-const storeKind = z.literal('memory', {
-  error: ({ input }) => (input === 'redis' ? 'redis is not served by this version: expected memory' : 'expected memory')
+const store = z.strictObject({
+  kind: z
+    .enum(['memory', 'redis'], 'expected memory or redis')
+    .prefault('memory')
+    .describe('Where sessions and streams are kept: by this process alone, or by all that have the same Redis'),
+  url: redisUrl.optional().describe('Of Redis or Valkey, with credentials and the number of the database where needed'),
+  prefix: z
+    .string('expected a string')
+    .regex(/^[\w.:-]{1,64}$/, 'expected 1 to 64 letters, digits, "_", ".", ":" and "-"')
+    .prefault('causeway')
+    .describe('Begins every key in Redis: deployments that share one have different ones'),
+  deadline: duration().prefault('250ms').describe('How long Redis may take for a command')
 })
 
 /** The file. One definition gives the validation, its type and the JSON Schema. Rules across keys are in rules.ts. */
@@ -156,9 +173,7 @@ export const file = z.strictObject({
     .union([off(false), admin], 'expected false, or a host and a port')
     .prefault({})
     .describe('The listener for health and metrics; false turns it off'),
-  store: z
-    .strictObject({ kind: storeKind.prefault('memory').describe('Where sessions and streams are kept') })
-    .prefault({}),
+  store: store.prefault({}),
   secrets: z
     .strictObject({
       key: z

@@ -17,11 +17,7 @@ export interface Broken {
 }
 
 /** Keys that the design has and this version does not: better an error than a setting that does nothing. */
-const later: readonly RegExp[] = [
-  /^store\.(url|prefix)$/,
-  /^sessions\.perPrincipal$/,
-  /^(backends|mcpServers)\.[\w-]+\.(era|pool|passthrough)$/
-]
+const later: readonly RegExp[] = [/^sessions\.perPrincipal$/, /^(backends|mcpServers)\.[\w-]+\.(era|pool|passthrough)$/]
 
 /** Settings of any kind of backend: in the wrong one they are no typing mistakes. */
 const ofBackends = new Set(backend.options.flatMap(kind => Object.keys(kind.shape)))

@@ -1,14 +1,6 @@
 import type { Broken } from './explain.ts'
-
-const isMapping = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-const entries = (value: unknown): readonly (readonly [string, unknown])[] =>
-  isMapping(value) ? Object.entries(value) : []
-
-const isEmpty = (value: unknown): boolean => isMapping(value) && Object.keys(value).length === 0
-
-const member = (value: unknown, key: string): unknown => entries(value).find(([name]) => name === key)?.[1]
+import { storeRules } from './store-rules.ts'
+import { entries, isEmpty, isMapping, member, namesIn, together } from './written.ts'
 
 const oneBlock = (file: unknown): readonly Broken[] => {
   const [first, second] = ['backends', 'mcpServers'].filter(block => member(file, block) !== undefined)
@@ -32,9 +24,6 @@ const knownBackends = (file: unknown): readonly Broken[] => {
   })
 }
 
-const namesIn = (list: unknown): readonly string[] =>
-  (Array.isArray(list) ? list : []).filter(name => typeof name === 'string')
-
 const backendsOnce = (file: unknown): readonly Broken[] =>
   entries(member(file, 'routes')).flatMap(([path, route]) => {
     const list = member(route, 'backends')
@@ -44,13 +33,6 @@ const backendsOnce = (file: unknown): readonly Broken[] =>
         : []
     )
   })
-
-/** The backends of each route, and those of `/mcp` where no routes are written. */
-const together = (file: unknown): readonly (readonly [path: string, names: readonly string[]])[] => {
-  const routes = member(file, 'routes')
-  if (routes === undefined) return [['/mcp', entries(member(file, 'backends')).map(([name]) => name)]]
-  return entries(routes).map(([path, route]) => [path, [...new Set(namesIn(member(route, 'backends')))]])
-}
 
 interface Said {
   readonly backend: string
@@ -172,6 +154,7 @@ export const rules = (file: unknown): readonly Broken[] =>
         renamedOnce,
         someRoute,
         headersOnce,
-        twoPorts
+        twoPorts,
+        ...storeRules
       ].flatMap(rule => rule(file))
     : []

@@ -38,6 +38,10 @@ export interface AskedOptions {
   readonly timeoutMs: number
   /** What the client's answer to `method` becomes for this upstream. Default: it passes as it is. */
   readonly adapt?: (answer: Message, method: string, link: Link, live: Live) => Message
+  /** The key of ids, and what those of this instance carry, where several instances serve a session. */
+  readonly shared?: { readonly key: Buffer; readonly instance: string }
+  /** Whether asks of this session are open here; said when that changes. */
+  readonly expects?: (live: Live, some: boolean) => void
   /** Whether several upstreams ask this client, and may choose the same progress tokens. Default: no. */
   readonly several?: (live: Live) => boolean
 }
@@ -47,7 +51,7 @@ const maxOpen = 256
 
 export class Asked {
   readonly #options: AskedOptions
-  readonly #key = randomBytes(32)
+  readonly #key: Buffer
   readonly #open = new Map<string, Ask>()
   readonly #sessions = new Map<Live, Set<Ask>>()
   readonly #tokens = new AskTokens()
@@ -55,6 +59,7 @@ export class Asked {
 
   constructor(options: AskedOptions) {
     this.#options = options
+    this.#key = options.shared?.key ?? randomBytes(32)
   }
 
   /** Open asks in all. */
@@ -67,7 +72,9 @@ export class Asked {
     const open = this.#sessions.get(live) ?? new Set()
     if (open.size >= maxOpen) return undefined
     this.#count++
-    const label = this.#label(live.record.id, this.#count.toString(36))
+    const { shared, expects } = this.#options
+    const count = this.#count.toString(36)
+    const label = this.#label(live.record.id, shared === undefined ? count : `${count}-${shared.instance}`)
     const ask: Ask = {
       label,
       live,
@@ -80,14 +87,22 @@ export class Asked {
     ask.timer = setTimeout(() => this.#expire(ask), this.#options.timeoutMs)
     this.#open.set(label, ask)
     this.#sessions.set(live, open.add(ask))
+    if (open.size === 1) expects?.(live, true)
     asker.asked()
     const numbered = withId(request, `"${label}"`)
     return this.#options.several?.(live) === true ? this.#tokens.take(numbered, label, live, link) : numbered
   }
 
-  /** Whether the ask with this label still waits. */
+  /** Whether the ask with this label still waits, as far as this instance knows. */
   pending(label: string): boolean {
-    return this.#open.has(label)
+    return this.#open.has(label) || this.#isOfAnother(label)
+  }
+
+  /** The instance that asked for this answer, when it is another one. */
+  askedBy(response: Message, live: Live): string | undefined {
+    const label = labelOf(response.id)
+    const ofAnother = label !== undefined && this.#isOfAnother(label) && this.#isOurs(label, live.record.id)
+    return ofAnother ? instanceOf(label) : undefined
   }
 
   /**
@@ -160,7 +175,10 @@ export class Asked {
     this.#tokens.close(ask.label)
     const open = this.#sessions.get(ask.live)
     open?.delete(ask)
-    if (open?.size === 0) this.#sessions.delete(ask.live)
+    if (open?.size === 0) {
+      this.#sessions.delete(ask.live)
+      this.#options.expects?.(ask.live, false)
+    }
     clearTimeout(ask.timer)
     ask.asker.answered()
   }
@@ -180,6 +198,11 @@ export class Asked {
     return `${count}.${createHmac('sha256', this.#key).update(`${session} ${count}`).digest('base64url').slice(0, 22)}`
   }
 
+  #isOfAnother(label: string): boolean {
+    const { shared } = this.#options
+    return shared !== undefined && instanceOf(label) !== shared.instance
+  }
+
   #isOurs(label: string, session: SessionId): boolean {
     const expected = Buffer.from(this.#label(session, label.slice(0, label.indexOf('.'))))
     const given = Buffer.from(label)
@@ -189,6 +212,8 @@ export class Asked {
 
 const cancellation = (ask: Ask, reason: string): Message =>
   makeNotification('notifications/cancelled', { requestId: ask.label, reason })
+
+const instanceOf = (label: string): string => label.slice(label.indexOf('-') + 1, label.indexOf('.'))
 
 function labelOf(id: string | undefined): string | undefined {
   if (id === undefined || id.charCodeAt(0) !== 0x22) return undefined

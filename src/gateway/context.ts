@@ -10,6 +10,7 @@ import type { RunningContext } from '../exchanges/running.ts'
 import type { Links, LinksOptions } from '../links/links.ts'
 import type { Live, Sessions } from '../sessions/lifecycle.ts'
 import type { Client } from '../sessions/session.ts'
+import type { Answers } from './answers.ts'
 import type { Channels } from './channel.ts'
 import type { ConfiguredHints } from './configured-hints.ts'
 import type { Desks } from './desks.ts'
@@ -18,6 +19,7 @@ import type { Linked } from './linked.ts'
 import type { Listens } from './listens.ts'
 import type { Lists } from './lists.ts'
 import type { ModernHandles } from './modern-handles.ts'
+import type { Peers } from './peers.ts'
 import type { Posts } from './posts.ts'
 import type { Seats } from './seats.ts'
 import type { TaskKeeping } from './task-keeping.ts'
@@ -33,6 +35,9 @@ export interface Context {
   readonly posts: Posts
   readonly running: RunningContext
   readonly turns: Turns
+  /** Where several instances serve a session. */
+  readonly answers?: Answers
+  readonly peers?: Peers
   /** For requests of the modern era. */
   readonly seats: Seats
   readonly listens: Listens

@@ -211,7 +211,10 @@ export class Dispatch {
       await notified(message, live, this.#context)
       return
     }
-    const outcome = this.#context.asked.answer(message, live)
+    const { asked, answers } = this.#context
+    const other = answers && asked.askedBy(message, live)
+    if (other !== undefined) return await answers!.pass(message, live, other)
+    const outcome = asked.answer(message, live)
     if (outcome === 'unknown') throw new GatewayError('not_asked', 'the response answers no request of this session')
     if (outcome === 'late') facts.drop.publish({ reason: 'late_answer' })
   }

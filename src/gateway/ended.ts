@@ -12,8 +12,9 @@ export async function ended(live: Live, reason: CloseReason, context: Context, l
   context.asked.forget(live)
   context.channels.close(live)
   // Whoever still writes would find the purged stream a loss.
-  const written = context.posts.close(live).then(() => log.purge(live.record.id))
-  const released = giveBack(live, context)
+  const stays = reason === 'left'
+  const written = context.posts.close(live).then(() => (stays ? undefined : log.purge(live.record.id)))
+  const released = giveBack(live, context, stays)
   for (const result of await Promise.allSettled([released, written])) {
     if (result.status === 'rejected') {
       facts.notice.publish({ level: 'warn', text: 'something of a session was not given back', error: result.reason })

@@ -26,10 +26,12 @@ export async function notified(message: Message, live: Live, context: Context): 
 }
 
 /** Matched among the session's calls in flight; unknown, finished and ambiguous ids are ignored (R102, CAN-01). */
-function cancelled(message: Message, live: Live, { inFlight }: Context): void {
+function cancelled(message: Message, live: Live, { inFlight, peers }: Context): void {
   const id = textParam(message, 'requestId')
   const running = id === undefined ? undefined : inFlight.find(live, id)
-  running?.cancel(stringParam(message, 'reason'))
+  const reason = stringParam(message, 'reason')
+  if (running !== undefined) running.cancel(reason)
+  else if (id !== undefined) peers?.cancelled(live, id, reason)
 }
 
 /** A request method without an id is no notification that anybody knows: it is not executed (RPC-05). */

@@ -14,21 +14,21 @@ import { Pump } from '../streams/pump.ts'
 import type { Reader } from '../streams/reader.ts'
 import type { Entry, StreamKey, StreamLog, Writer } from '../streams/stream-log.ts'
 import { facts } from '../telemetry/events.ts'
+import type { Orphans } from './orphans.ts'
 import { outgoing } from './outgoing.ts'
 import { type OverStream, OverStreams } from './over-streams.ts'
+import { idsOf, postFacts } from './post-facts.ts'
+import type { Unended } from './unended.ts'
 
 export interface PostOptions {
+  /** Where several instances serve a session. */
+  readonly shared?: { readonly orphans: Pick<Orphans, 'watch'>; readonly unended: Pick<Unended, 'end' | 'close'> }
   /** `streams.retry`, in milliseconds. */
   readonly retryMs: number
   /** `streams.closeAfter`; undefined: never. */
   readonly closeAfterMs: number | undefined
   /** `streams.behind`. */
   readonly behind: number
-}
-
-/** What the log keeps with a stream: the ids of the requests that it answers. */
-interface PostFacts {
-  readonly ids: readonly string[]
 }
 
 type Gone = Pick<OverStream, 'ids' | 'last'>
@@ -85,6 +85,7 @@ export class Posts {
     if (primed) this.#closeLater(stream, reader)
     await over
     this.#writing.delete(stream)
+    if (writer !== undefined && !pump.logged && !live.closed) this.#options.shared?.unended.end(key, pump, ids)
     if (writer === undefined || live.closed) return
     // Without its end in the log the stream has one event more, the error that a resume gets.
     this.#over.add(key, { ids, last: pump.logged ? pump.last : pump.last + 1, logged: pump.logged })
@@ -92,7 +93,7 @@ export class Posts {
 
   async #writer(key: StreamKey, ids: readonly string[]): Promise<Writer | undefined> {
     try {
-      return await this.#log.open(key, JSON.stringify({ ids } satisfies PostFacts))
+      return await this.#log.open(key, postFacts(ids))
     } catch (error) {
       facts.drop.publish({ reason: 'log_failed' })
       facts.notice.publish({
@@ -119,7 +120,7 @@ export class Posts {
     }
     if (ended && !entries.some(entry => this.#isLeft(entry)) && entries.length < someEntries) {
       if (state !== 'trimmed') throw delivered()
-      return this.#afterwards(live, key, cursor.number, { ids: (JSON.parse(text) as PostFacts).ids, last })
+      return this.#afterwards(live, key, cursor.number, { ids: idsOf(text), last })
     }
     return reader => this.#read(live, key, cursor.number, reader, hasPriming(live.record.client.version), randomUUID())
   }
@@ -129,6 +130,11 @@ export class Posts {
     for (const { live: of, follower } of this.#reading.values()) if (of === live) follower.stop()?.end()
     const running = [...this.#writing.values()].filter(({ live: of }) => of === live)
     await Promise.all(running.map(({ over }) => over))
+  }
+
+  /** The log is told nothing more. */
+  stop(): void {
+    this.#options.shared?.unended.close()
   }
 
   /** Whether a resume has something to say with this entry. */
@@ -165,7 +171,10 @@ export class Posts {
     reader.onGone(() => {
       if (this.#reading.get(key.stream)?.reader === reader) this.#reading.delete(key.stream)
     })
-    this.#writing.get(key.stream)?.pump.attach(follower)
+    const writing = this.#writing.get(key.stream)
+    writing?.pump.attach(follower)
+    const { shared } = this.#options
+    if (writing === undefined && shared !== undefined) reader.onGone(shared.orphans.watch(key))
     void follower.start()
   }
 

@@ -113,12 +113,12 @@ export class Links {
     }
   }
 
-  /** The session is over: links that nobody uses any more are closed. */
-  async release(live: Live): Promise<void> {
+  /** The session is over: links that nobody uses any more are closed. `stays`: it goes on at another instance. */
+  async release(live: Live, stays = false): Promise<void> {
     this.#listening.delete(live)
     const slots = [...this.#of(live)]
     this.#slots.delete(live)
-    await this.#released(Promise.all(slots.map(slot => this.#leave(live, slot))))
+    await this.#released(Promise.all(slots.map(slot => this.#leave(live, slot, stays))))
   }
 
   /** The same for whoever has nothing to do with how that ends: never rejects, the operator is told. */
@@ -162,9 +162,9 @@ export class Links {
     await releasing.finally(() => this.#releasing.delete(releasing))
   }
 
-  async #leave(live: Live, slot: Slot): Promise<void> {
+  async #leave(live: Live, slot: Slot, stays = false): Promise<void> {
     const { backend } = slot
-    const left = slot.leave(live)
+    const left = slot.leave(live, stays)
     if (slot.users.size === 0 && this.#shared.get(backend) === slot) this.#shared.delete(backend)
     this.#leaving.set(backend, (this.#leaving.get(backend) ?? 0) + 1)
     try {

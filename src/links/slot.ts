@@ -98,14 +98,14 @@ export class Slot {
     this.#bridge(live)?.listen(on)
   }
 
-  /** After the last one the link is closed, or its opening given up. */
-  async leave(live: Live): Promise<void> {
+  /** After the last one the link is closed, or its opening given up. `stays`: another instance goes on with it where it can. */
+  async leave(live: Live, stays = false): Promise<void> {
     this.users.delete(live)
     this.listen(live, false)
     await this.#bridge(live)?.close()
     if (this.users.size > 0) return
     this.#abort?.abort(sessionOver())
-    await this.#link?.close()
+    await this.#link?.close(stays)
   }
 
   /** What a legacy user has of the open link, when that is a modern one: without a conversation the bridge has it. */
@@ -125,13 +125,22 @@ export class Slot {
   }
 
   async #open(live: Live): Promise<Link> {
+    const { identity, scope } = this.backend
+    const known = scope === 'shared' ? undefined : live.record.links[identity]
+    // Unlike the state that was lost, it is what another instance opened since.
+    const state = this.#lost === undefined || known !== this.#lost.state ? known : undefined
+    const link = await this.#openAs(live, state)
+    // Another instance opened one at the same time, and was first: the session has that one.
+    return typeof link === 'string' ? ((await this.#openAs(live, link)) as Link) : link
+  }
+
+  /** Resolves to the state of another link when the session has got that meanwhile; not when it was opened from a state. */
+  async #openAs(live: Live, state: LinkState | undefined): Promise<Link | LinkState> {
     const { backend, users } = this
     const { receive, reopened, self } = this.#options
     const lost = this.#lost
     const shared = backend.scope === 'shared'
-    const known = shared ? undefined : live.record.links[backend.identity]
-    // Unlike the state that was lost, it is what another instance opened since.
-    const state = lost === undefined || known !== lost.state ? known : undefined
+    const before = live.record.links[backend.identity]
     this.#abort = new AbortController()
     const early: Message[] = []
     let link: Link | undefined
@@ -154,7 +163,13 @@ export class Slot {
     })
     if (over !== undefined) throw this.#lostAtOnce(link, over)
     for (const message of early) receive(message, link, backend, users)
-    if (users.size > 0 && !shared) await this.#remember(live, link)
+    if (users.size > 0 && !shared) {
+      const other = await this.#remember(live, link, before, state === undefined)
+      if (other !== undefined) {
+        await link.close()
+        return other
+      }
+    }
     const restored = users.size > 0 && lost !== undefined && state === undefined
     if (restored) await reopened(link, backend, users, lost.told === true)
     if (users.size === 0) {
@@ -171,15 +186,28 @@ export class Slot {
     return link
   }
 
-  /** What another instance needs to reopen it goes into the session's record. */
-  async #remember(live: Live, { state }: Link): Promise<void> {
+  /**
+   * What another instance needs to reopen it goes into the session's record. `fresh`: unless another one stands there now than
+   * `before`: resolves to that.
+   */
+  async #remember(
+    live: Live,
+    { state }: Link,
+    before: LinkState | undefined,
+    fresh: boolean
+  ): Promise<LinkState | undefined> {
     const { identity, name } = this.backend
-    if (state === undefined || live.record.links[identity] === state) return
+    if (state === undefined || live.record.links[identity] === state) return undefined
+    let other: LinkState | undefined
     try {
-      await this.#options.sessions.update(live, record => ({ links: { ...record.links, [identity]: state } }))
+      await this.#options.sessions.update(live, ({ links }) => {
+        other = fresh && links[identity] !== before ? links[identity] : undefined
+        return other === undefined ? { links: { ...links, [identity]: state } } : {}
+      })
     } catch (error) {
       facts.notice.publish({ level: 'warn', text: 'a link could not be noted for others', backend: name, error })
     }
+    return other
   }
 
   /** It ended before it could be used. */

@@ -15,6 +15,9 @@ export interface RedisOptions {
   readonly deadlineMs?: number
 }
 
+/** How long (ms) is waited for it at the start. */
+const patienceMs = 1_000
+
 /** Of what is stored. Instances of another one have keys of their own: they neither read nor break what they do not know. */
 const format = 1
 
@@ -23,11 +26,22 @@ export class Redis {
   readonly signals: Signals
   readonly #prefix: string
   readonly #commands: Connection
+  readonly #ready = Promise.withResolvers<void>()
+
+  /** Resolves once it is there, or is not for now. */
+  static async connect(options: RedisOptions): Promise<Redis> {
+    const redis = new Redis(options)
+    const { promise: tooLong, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, patienceMs)
+    await Promise.race([redis.#ready.promise, tooLong])
+    clearTimeout(timer)
+    return redis
+  }
 
   constructor({ url, prefix, sealer, deadlineMs = 250 }: RedisOptions) {
     this.sealer = sealer
     this.#prefix = `${prefix}:${format}:`
-    this.#commands = new Connection({ url, deadlineMs, use: 'commands' })
+    this.#commands = new Connection({ url, deadlineMs, use: 'commands', ready: this.#ready.resolve })
     this.signals = new Signals({ url, deadlineMs })
   }
 

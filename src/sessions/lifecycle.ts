@@ -23,7 +23,7 @@ export interface Live {
   hash?: string
 }
 
-export type CloseReason = 'deleted' | 'expired' | 'refused' | 'removed' | 'shutdown'
+export type CloseReason = 'deleted' | 'expired' | 'refused' | 'removed' | 'shutdown' | 'left'
 export type OnClosed = (live: Live, reason: CloseReason) => void
 
 /** Read when they are used: they may change. */
@@ -42,6 +42,7 @@ export class Sessions {
   readonly #now: () => number
   readonly #live = new Map<SessionId, Live>()
   readonly #listeners: OnClosed[] = []
+  readonly #onChanged: ((live: Live) => void)[] = []
   #sweeper: NodeJS.Timeout | undefined
   #sweeping = false
   /** Sessions that ended here so far. */
@@ -62,6 +63,11 @@ export class Sessions {
 
   onClosed(listener: OnClosed): void {
     this.#listeners.push(listener)
+  }
+
+  /** Called when a record was changed here. */
+  onChanged(listener: (live: Live) => void): void {
+    this.#onChanged.push(listener)
   }
 
   /** 192 bits from the system's generator, base64url. */
@@ -151,6 +157,7 @@ export class Sessions {
       const next = { ...previous, ...change(previous), revision: previous.revision + 1 }
       if (await answer(this.#options.store.replace(previous, next))) {
         live.record = next
+        for (const listener of this.#onChanged) listener(live)
         return true
       }
       const now = await answer(this.#options.store.get(live.record.id, this.#options.idleMs))
@@ -167,6 +174,21 @@ export class Sessions {
     } finally {
       this.#forget(live, reason)
     }
+  }
+
+  /** Another instance changed it, or ended it: its record is read again when it is known here. Rejects with GatewayError `store`. */
+  async refresh(id: SessionId): Promise<Live | undefined> {
+    const live = this.#live.get(id)
+    if (live === undefined) return undefined
+    const record = await answer(this.#options.store.get(id, this.#options.idleMs))
+    if (record === undefined) this.#forget(live, 'deleted')
+    else if (record.revision > live.record.revision) live.record = record
+    return live.closed ? undefined : live
+  }
+
+  /** It goes on, at other instances. */
+  leave(live: Live): void {
+    this.#forget(live, 'left')
   }
 
   /** Ends what is left of sessions that the store no longer has; keeps those that are in use. */

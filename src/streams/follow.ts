@@ -35,6 +35,7 @@ export class Follower {
   /** The exchange that writes runs on this instance: it says when nothing follows, whatever the log says. */
   #attended = false
   #unlogged: Unlogged | undefined
+  #logEnd = Number.POSITIVE_INFINITY
   #room: PromiseWithResolvers<void> | undefined
   #finish: ((reader: Reader) => void) | undefined
   /** While the log does not answer. */
@@ -99,14 +100,23 @@ export class Follower {
     this.#attended = true
   }
 
-  /** From now on messages come past the log: its end is not the stream's. */
-  unlog(): void {
+  /**
+   * From now on messages come past the log: its end is not the stream's. `last`: what stands after this entry comes past the log
+   * too, and is not read there.
+   */
+  unlog(last = Number.POSITIVE_INFINITY): void {
     this.#unlogged ??= new Unlogged()
+    this.#logEnd = last
   }
 
   /** A message that is not in the log: written without an id once the log has nothing more before it. */
   bypass(data: Uint8Array): void {
     if (this.#reader === undefined) return
+    if (this.#after > this.#logEnd) {
+      // It stood in the log after all, and was read there.
+      this.#logEnd++
+      return
+    }
     this.#unlogged?.push(data)
     this.wake()
   }
@@ -174,7 +184,7 @@ export class Follower {
         return false
       }
       for (const { number, data, label } of slice.entries) {
-        if (this.#reader === undefined) return false
+        if (this.#reader === undefined || number > this.#logEnd) return false
         const skipped = label !== undefined && this.#options.skip?.(label) === true
         const room = skipped ? undefined : this.#reader.push(eventId(this.#key.stream, number), data)
         // Said at once: whoever takes the stream over while this reader is behind goes on after it.

@@ -25,6 +25,7 @@ export class Pump {
   #follower: Follower | undefined
   readonly #trickle: Trickle
   #last = 0
+  #unlogged = 0
   /** Messages in a row that nobody was there to read. */
   #unread = 0
 
@@ -49,11 +50,16 @@ export class Pump {
     return this.#writer !== undefined
   }
 
+  /** Messages that the log refused; the first may have come to stand in it all the same. */
+  get unlogged(): number {
+    return this.#unlogged
+  }
+
   /** The connection that reads along on this instance, in place of the one before. */
   attach(follower: Follower): void {
     this.#follower = follower
     follower.attend()
-    if (this.#writer === undefined) follower.unlog()
+    if (this.#writer === undefined) follower.unlog(this.#last)
   }
 
   /** Runs until the source has nothing more. Never rejects. */
@@ -83,12 +89,13 @@ export class Pump {
         this.#logFailed(error)
       }
     }
+    this.#unlogged++
     this.#follower?.bypass(outgoing.data)
   }
 
   #logFailed(error: unknown): void {
     this.#writer = undefined
-    this.#follower?.unlog()
+    this.#follower?.unlog(this.#last)
     facts.drop.publish({ reason: 'log_failed' })
     facts.notice.publish({
       level: 'warn',

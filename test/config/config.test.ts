@@ -44,7 +44,7 @@ t.test('every setting has the default of the documentation', async t => {
       shutdown: { delay: 0, deadline: 25_000 }
     },
     admin: { host: '127.0.0.1', port: 9090 },
-    store: { kind: 'memory' },
+    store: { kind: 'memory', prefix: 'causeway', deadline: 250 },
     sessions: { mode: 'required', idle: 1_800_000, max: 10_000, perAddress: 1000 },
     streams: {
       response: 'auto',

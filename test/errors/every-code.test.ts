@@ -1,7 +1,10 @@
 /** Every code of docs/errors.md, provoked over real sockets: the statuses and codes of its row, and where it is told (E6). */
 import t, { type Test } from 'tap'
 import { type ErrorCode, errorTable } from '../../src/errors.ts'
+import { MemoryBus, MemoryPresence } from '../../src/instances/memory.ts'
 import { MemorySessionStore } from '../../src/sessions/memory.ts'
+import { eventId, newStream } from '../../src/streams/event-id.ts'
+import { MemoryStreamLog } from '../../src/streams/memory.ts'
 import { initialize, startEdge } from '../helpers/edge.ts'
 import { startGateway } from '../helpers/gateway.ts'
 import { saying, startLegacy } from '../helpers/legacy.ts'
@@ -181,6 +184,15 @@ const provoke: Readonly<Record<ErrorCode, (t: Test) => Promise<Told>>> = {
     turn.answer(saying('done'))
     await until('it is over', async () => (await status()).backends[0]!.inflight === 0)
     return last(await client.get(cursor))
+  },
+  async instance_gone(t) {
+    const log = new MemoryStreamLog({ events: 10, bytes: 1_000, total: 10_000, retainMs: 60_000 }, 'dead')
+    const shared = { presence: new MemoryPresence(), bus: new MemoryBus(), key: Buffer.alloc(32) }
+    const { open } = await startLegacy(t, { parts: { log, shared } })
+    const client = await open()
+    const stream = newStream()
+    await log.open({ session: client.session!, stream }, '{"ids":["1"]}')
+    return last(await client.get(eventId(stream, 0)))
   },
   async internal(t) {
     const authenticator = {

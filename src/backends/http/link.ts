@@ -96,13 +96,13 @@ export class HttpLink implements Link, Home, Audience {
     return this.#listener.opening()
   }
 
-  async close(): Promise<void> {
+  async close(stays = false): Promise<void> {
     if (this.#over) return
     this.#over = true
     this.#listener.listen(false)
     for (const exchange of [...this.#exchanges]) exchange.queue.cancel('the session was closed')
     await Promise.all(this.#telling ?? [])
-    if (this.session !== undefined) {
+    if (this.session !== undefined && !stays) {
       await this.wire.control('DELETE', this.headers.delete, null, this.#shortly).catch(() => {})
     }
     this.#closed(this)

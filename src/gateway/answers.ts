@@ -1,0 +1,138 @@
+/**
+ * Answers of clients that reach another instance than the one that asked. They go through the log, under the session: nothing
+ * is lost when the one that asked does not look at this moment.
+ */
+import type { Asked } from '../exchanges/asked.ts'
+import type { Message } from '../protocol/message.ts'
+import { readMessage } from '../protocol/message.ts'
+import { answer } from '../sessions/answer.ts'
+import type { Live } from '../sessions/lifecycle.ts'
+import { Retry } from '../streams/retry.ts'
+import type { StreamKey, StreamLog, Unwatch } from '../streams/stream-log.ts'
+import { facts } from '../telemetry/events.ts'
+import { kept } from './outgoing.ts'
+
+export interface AnswersOptions {
+  readonly log: StreamLog
+  readonly asked: Pick<Asked, 'answer'>
+  /** What the ids of asks of this instance carry. */
+  readonly instance: string
+  /** Nesting of an answer at most. */
+  readonly maxDepth: number
+}
+
+/** Answers read at a time. */
+const chunk = 16
+
+export class Answers {
+  readonly #options: AnswersOptions
+  /** Sessions that are asked something by this instance. */
+  readonly #waiting = new Map<Live, Inbox>()
+
+  constructor(options: AnswersOptions) {
+    this.#options = options
+  }
+
+  /** To the instance that asked. Rejects with GatewayError `store`. */
+  async pass(response: Message, live: Live, to: string): Promise<void> {
+    await answer(this.#options.log.post(inboxOf(live, to), kept(response)))
+  }
+
+  /** Whether asks of this session are open here. */
+  expect(live: Live, some: boolean): void {
+    if (live.ephemeral) return
+    this.#waiting.get(live)?.stop()
+    this.#waiting.delete(live)
+    if (!some) return
+    const inbox = new Inbox(this.#options, live)
+    this.#waiting.set(live, inbox)
+    void inbox.start()
+  }
+
+  close(): void {
+    for (const inbox of this.#waiting.values()) inbox.stop()
+    this.#waiting.clear()
+  }
+}
+
+const inboxOf = (live: Live, instance: string): StreamKey => ({ session: live.record.id, stream: `^${instance}` })
+
+/** Of one session, while it is asked something. What was answered before is known for late, and does nothing. */
+class Inbox {
+  readonly #options: AnswersOptions
+  readonly #live: Live
+  readonly #key: StreamKey
+  readonly #retry = new Retry()
+  #unwatch: Unwatch | undefined
+  #after = 0
+  #reading = false
+  #woken = false
+  #over = false
+
+  constructor(options: AnswersOptions, live: Live) {
+    this.#options = options
+    this.#live = live
+    this.#key = inboxOf(live, options.instance)
+  }
+
+  async start(): Promise<void> {
+    if (this.#over) return
+    try {
+      const unwatch = await this.#options.log.watch(this.#key, () => void this.#read())
+      if (this.#over) void unwatch().catch(ignore)
+      else this.#unwatch = unwatch
+    } catch {
+      this.#again()
+    }
+    await this.#read()
+  }
+
+  stop(): void {
+    this.#over = true
+    this.#retry.stop()
+    void this.#unwatch?.().catch(ignore)
+  }
+
+  async #read(): Promise<void> {
+    this.#woken = true
+    if (this.#reading) return
+    this.#reading = true
+    while (this.#woken && !this.#over) {
+      this.#woken = false
+      try {
+        await this.#pass()
+      } catch {
+        this.#again()
+      }
+    }
+    this.#reading = false
+  }
+
+  async #pass(): Promise<void> {
+    const { entries } = await this.#options.log.read(this.#key, this.#after, chunk)
+    for (const { number, data } of entries) {
+      this.#after = number
+      this.#hear(data)
+    }
+    if (entries.length === chunk) this.#woken = true
+  }
+
+  #hear(data: Uint8Array): void {
+    try {
+      const response = readMessage(Buffer.from(data), this.#options.maxDepth)
+      if (!this.#over) this.#options.asked.answer(response, this.#live)
+    } catch (error) {
+      facts.notice.publish({ level: 'warn', text: 'an answer that another instance passed on cannot be read', error })
+    }
+  }
+
+  #again(): void {
+    if (this.#over) return
+    this.#retry.later(() => {
+      if (this.#unwatch === undefined) void this.start()
+      else void this.#read()
+    })
+  }
+}
+
+const ignore = (): void => {}
