@@ -88,7 +88,7 @@ export class Interaction implements Exchange {
   }
 
   /** The next round: what it brings goes to the upstream, what it leaves open is asked again. */
-  again(request: Message, call: Call, answered: readonly Answered[]): this {
+  again(request: Message, call: Call, answered: readonly Answered[], ready?: Promise<void>): this {
     this.#isParked = false
     this.#request = request
     this.call = call
@@ -99,7 +99,8 @@ export class Interaction implements Exchange {
       const adapted =
         input.method === 'sampling/createMessage' ? sampledForOlderServer(answer, link.server.version) : answer
       // An upstream that is gone says so itself.
-      link.send(adapted).catch(() => {})
+      const send = (): Promise<void> => link.send(adapted).catch(() => {})
+      void (ready === undefined ? send() : ready.then(send))
     }
     if (this.open.size > 0) this.#questions.gather()
     return this

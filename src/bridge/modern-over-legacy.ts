@@ -54,11 +54,11 @@ export class ModernOverLegacy implements Link {
   exchange(request: Message, call: Call): Exchange {
     // Tasks of the two eras have nothing in common but their names.
     if (ofTasks.has(request.method!) && this.#link.knowsModern !== true) return unknown(request)
-    const claimed = this.#asking.parked.resuming(call)
-    if (claimed !== undefined) return claimed.interaction.again(request, call, claimed.answered)
-    if (hasState(request)) return notOurs(request.id!)
     const level = stringMeta(request, levelKey)
+    const claimed = this.#asking.parked.resuming(call)
+    if (claimed === undefined && hasState(request)) return notOurs(request.id!)
     const ready = both(level === undefined ? undefined : this.#wantLevel(level), this.#hear(request, level))
+    if (claimed !== undefined) return claimed.interaction.again(request, call, claimed.answered, ready)
     const upstream = this.#link.knowsModern ? forBoth(request, this.#asking.live.record) : forLegacy(request)
     const begin = (): Exchange => this.#link.exchange(upstream, call)
     const inner = ready === undefined ? begin() : new Later(begin, ready)

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { startGateway } from '../helpers/gateway.ts'
 import { HttpUpstream } from '../helpers/http-upstream.ts'
-import { lastOf, ModernClient } from '../helpers/modern.ts'
+import { lastOf, logLevel, ModernClient } from '../helpers/modern.ts'
 import { children } from '../helpers/processes.ts'
 import { contractTools, Scripted, type Turn } from '../helpers/scripted.ts'
 import { SseUpstream } from '../helpers/sse-upstream.ts'
@@ -201,6 +201,29 @@ t.test('too many rounds end the call, upstream too; progress has the token of ea
     messages.map(({ params }) => params && [params.progressToken, params.progress]),
     [[7, 1], undefined]
   )
+})
+
+t.test('each round has the log level that it asks for, from its answers on', async t => {
+  const server = inputs()
+  server.on('tools/call:logging', async turn => {
+    const say = (data: string): void => turn.notify('notifications/message', { level: 'info', data })
+    say('before')
+    await turn.ask('elicitation/create', form('one'))
+    say(`after ${server.heardOf('logging/setLevel').length}`)
+    turn.answer('{"content":[]}')
+  })
+  const { url } = await startGateway(t, { backends: { docs: await ways.http!(t, server) } })
+  const client = new ModernClient(url, { capabilities })
+  const first = await client.call('logging')
+  const { requestState } = (await lastOf(first)).result
+  t.equal(server.heardOf('logging/setLevel').length, 0)
+  const again = await client.request(
+    'tools/call',
+    { name: 'logging', arguments: {}, inputResponses: { 'input-1': accept('x') }, requestState },
+    { meta: logLevel('info') }
+  )
+  const { messages } = await again.events.whole()
+  t.match(messages, [{ method: 'notifications/message', params: { data: 'after 1' } }, { result: { content: [] } }])
 })
 
 t.test('what the upstream says while the call is parked is kept for the retry', async t => {
