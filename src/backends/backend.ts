@@ -81,6 +81,8 @@ export interface Upstream {
 /** Of one exchange. */
 export interface Call {
   readonly principal: Principal
+  /** What the client's `Mcp-Name` says, of a method of which it is not known here what that mirrors. */
+  readonly named?: string
   /** Closes the client's connection now, while the exchange goes on; the client comes back for the rest (R18). */
   closeStream?(): void
 }

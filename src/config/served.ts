@@ -1,5 +1,6 @@
 /** What of a backend is served and how, whatever its kind: names, choices, and what protects the others from it. */
 import * as z from 'zod'
+import { isCore } from '../protocol/core.ts'
 import { duration, fraction, off, whole } from './units.ts'
 
 const text = z.string('expected a string')
@@ -31,13 +32,9 @@ const named = (what: string) =>
     })
     .optional()
 
-/** Methods that the gateway answers or routes itself. */
-const core =
-  /^(initialize|ping|(tools|prompts|resources|completion|logging|tasks|sampling|elicitation|roots|server|subscriptions|notifications)(\/|$))/
-
 const extension = text
   .regex(/^[!-~]{1,128}$/, 'expected the start of a method such as com.example/')
-  .refine(text => !core.test(text), 'expected methods outside the protocol: its own find their backends by themselves')
+  .refine(text => !isCore(text), 'expected methods outside the protocol: its own find their backends by themselves')
 
 const hint = z.strictObject({
   ttl: duration({ zero: true }).prefault('0s').describe('How long they may be kept; 0s: not at all'),

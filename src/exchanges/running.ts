@@ -52,6 +52,7 @@ export class Running implements Asker, Call, MessageSource {
   readonly request: Message
   /** Whether requests of the upstream can go out on this call's own response; else they go on the channel. */
   readonly streamable: boolean
+  named?: string
   readonly #context: RunningContext
   readonly #started = performance.now()
   readonly #gate: Gate

@@ -5,6 +5,7 @@ import type { Claimed } from '../bridge/parked.ts'
 import { Running } from '../exchanges/running.ts'
 import type { MessageSource } from '../exchanges/source.ts'
 import { type Message, textMeta } from '../protocol/message.ts'
+import { foreignName } from '../protocol/mirrored.ts'
 import { capabilitiesKey, interactive } from '../protocol/modern.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import type { Context } from './context.ts'
@@ -15,7 +16,7 @@ import type { Caller } from './seats.ts'
 import { self } from './self.ts'
 
 /** Whose request it is. */
-export type Asker = Pick<IncomingPost, 'route' | 'principal' | 'address'>
+export type Asker = Pick<IncomingPost, 'route' | 'principal' | 'address' | 'rawHeaders'>
 
 export class ModernCall {
   readonly caller: Caller
@@ -25,14 +26,16 @@ export class ModernCall {
   readonly #holder: Holder
   readonly #context: Context
   readonly #canBeAsked: boolean
+  readonly #named: string | undefined
   readonly #running: Running[] = []
   /** What was taken for this call alone, when it is left. */
   readonly #stands: (() => Live | undefined)[] = []
   #gone = false
 
-  constructor(request: Message, { route, principal, address }: Asker, context: Context) {
+  constructor(request: Message, { route, principal, address, rawHeaders }: Asker, context: Context) {
     const { text, inputs } = legacyCapabilities(textMeta(request, capabilitiesKey)!)
     this.request = request
+    this.#named = foreignName(request, rawHeaders)
     this.#holder = { route, principal }
     this.caller = { route: route.path, principal, address, capabilities: text }
     this.#canBeAsked = inputs
@@ -98,6 +101,7 @@ export class ModernCall {
     if (interactive.has(this.request.method!)) {
       this.#context.parked.expect(running, { route, principal, request: this.request })
     }
+    if (this.#named !== undefined) running.named = this.#named
     this.#running.push(running)
     if (this.#gone) running.cancel('the client left')
     return running

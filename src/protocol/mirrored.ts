@@ -1,5 +1,6 @@
 /** Whether the headers of a modern request say what its body says (2026-07-28 basic/transports/streamable-http, "Server Validation"). */
 import { GatewayError } from '../errors.ts'
+import { isCore } from './core.ts'
 import { find } from './find.ts'
 import { type Message, stringParam } from './message.ts'
 import { nameParam } from './named-by.ts'
@@ -24,6 +25,19 @@ export function checkMirrored(request: Message, headers: RawHeaders): void {
   const decoded = decodeHeader(name!)
   if (decoded === undefined) refuse(request, 'Mcp-Name has characters that no header may have, or is badly encoded')
   if (decoded !== named) refuse(request, `Mcp-Name is ${quote(decoded!)}, params.${param} is ${quote(named)}`)
+}
+
+/**
+ * `Mcp-Name` as it came, of a request whose method is not known here, so that its server can judge it; undefined for others.
+ * Throws `mismatch` for one that is malformed.
+ */
+export function foreignName(request: Message, headers: RawHeaders): string | undefined {
+  if (isCore(request.method!)) return undefined
+  const name = headerOf(headers, 'mcp-name')
+  if (name === undefined) return undefined
+  if (decodeHeader(name) === undefined)
+    refuse(request, 'Mcp-Name has characters that no header may have, or is badly encoded')
+  return name.trim()
 }
 
 /** Whether any `Mcp-Param-*` header was sent. */

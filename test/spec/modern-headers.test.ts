@@ -188,6 +188,29 @@ t.test('of merged lists too, on every page, under the name that clients see (M26
   t.same(older, ['a_plain', 'a_broken', 'a_deploy', 'b_plain', 'c_plain', 'c_broken', 'c_deploy'])
 })
 
+t.test(
+  'Mcp-Name of a method that is not known here is for the backend to judge, that of others is not passed on',
+  async t => {
+    const upstream = await startAnswering(t, modern())
+    const { url } = await startEdge(t, { backends: { docs: { kind: 'http', url: upstream.url } } })
+    const client = new ModernClient(url)
+    const seen = async (method: string, name: string | undefined): Promise<unknown> => {
+      t.equal((await client.request(method, { name: 'x' }, { headers: { 'mcp-name': name } })).status, 200)
+      const asked = upstream.asked.findLast(one => one.method === method)!
+      t.equal(asked.headers['mcp-method'], method)
+      return asked.headers['mcp-name']
+    }
+    t.equal(await seen('vendor/thing', ' any thing '), 'any thing')
+    t.equal(await seen('vendor/thing', '=?base64?YTpi?='), '=?base64?YTpi?=')
+    t.equal(await seen('vendor/thing', undefined), undefined)
+    t.equal(await seen('completion/complete', 'anything'), undefined)
+    const before = upstream.asked.length
+    const bad = { id: 1, headers: { 'mcp-name': '=?base64?YTp?=' } }
+    isRefusal(t, await client.request('vendor/thing', {}, bad), 400, -32020, 1)
+    t.equal(upstream.asked.length, before)
+  }
+)
+
 t.test('legacy requests are judged by their bodies, whatever routing headers they carry (M26-06)', async t => {
   const edge = await startEdge(t)
   const client = await RawClient.open(edge.url)

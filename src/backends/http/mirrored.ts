@@ -5,13 +5,17 @@ import { nameParam } from '../../protocol/named-by.ts'
 import { headerValue, type ParamHeader, paramPrefix } from '../../protocol/param-headers.ts'
 import { encodeHeader } from '../../protocol/sentinel.ts'
 
-/** `request` is settled: what is read of it is what is sent. Flat: name, value, name, value. */
-export function mirrored(request: Message, params: readonly ParamHeader[]): string[] {
+/**
+ * `request` is settled: what is read of it is what is sent. `named`: what is said of a method that is not known here. Flat:
+ * name, value, name, value.
+ */
+export function mirrored(request: Message, params: readonly ParamHeader[], named?: string): string[] {
   const method = request.method!
   const headers = [methodHeader, encodeHeader(method)]
   const key = nameParam(method)
   const name = key === undefined ? undefined : stringParam(request, key)
   if (name !== undefined) headers.push(nameHeader, encodeHeader(name))
+  else if (named !== undefined) headers.push(nameHeader, named)
   if (params.length === 0) return headers
   const args = textParam(request, 'arguments')
   const values: unknown = args === undefined ? undefined : JSON.parse(args)

@@ -32,6 +32,8 @@ export interface ModernRequest {
   readonly callerId: string
   /** A number of the upstream's own. */
   readonly id: string
+  /** Its `Mcp-Name`, where that is not known from the method. */
+  readonly named?: string | undefined
   /** How it is refused is the answer. */
   readonly probe?: boolean
   /** Whatever way it ended. */
@@ -43,15 +45,17 @@ const unsupportedVersion = -32022
 
 export class ModernExchange extends Posted<ModernHome> {
   readonly #probe: boolean
+  readonly #named: string | undefined
   #done: ((exchange: ModernExchange) => void) | undefined
   #request: Message | undefined
   #retried = false
 
   /** The request is settled and completed. */
-  constructor(home: ModernHome, { request, callerId, id, probe, done }: ModernRequest) {
+  constructor(home: ModernHome, { request, callerId, id, named, probe, done }: ModernRequest) {
     super(home, callerId, { id, token: textMeta(request, 'progressToken') })
     this.#request = request
     this.#probe = probe ?? false
+    this.#named = named
     this.#done = done
   }
 
@@ -141,7 +145,7 @@ export class ModernExchange extends Posted<ModernHome> {
   #sendWith(params: readonly ParamHeader[]): void {
     // Cancelled meanwhile.
     if (this.home === undefined) return
-    this.post(this.#request!, [...this.home.post, ...mirrored(this.#request!, params)])
+    this.post(this.#request!, [...this.home.post, ...mirrored(this.#request!, params, this.#named)])
   }
 
   #deliver(response: Message): void {

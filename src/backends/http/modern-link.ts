@@ -31,10 +31,11 @@ export class ModernHttpLink implements Link {
     this.#forget = modern.onOver(() => this.#end())
   }
 
-  exchange(request: Message, _call: Call): Exchange {
+  exchange(request: Message, { named }: Call): Exchange {
     const { capabilities, info } = this.#options.client
     if (this.#over) return failed(this.#closed())
-    const exchange = this.#modern.exchange(request, { capabilities, info }, ended => this.#exchanges.delete(ended))
+    const done = (ended: ModernExchange): void => void this.#exchanges.delete(ended)
+    const exchange = this.#modern.exchange(request, { capabilities, info }, { named, done })
     if (!exchange.queue.over) this.#exchanges.add(exchange)
     return exchange.queue
   }

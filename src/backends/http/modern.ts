@@ -58,9 +58,9 @@ export class Modern implements ModernHome {
     return () => this.#listeners.delete(listener)
   }
 
-  /** `done`: it ended, whatever way. */
-  exchange(request: Message, asking: Asking, done?: (exchange: ModernExchange) => void): ModernExchange {
-    return this.#start(request, asking, done === undefined ? {} : { done })
+  /** `more.done`: it ended, whatever way. */
+  exchange(request: Message, asking: Asking, more: Pick<ModernRequest, 'named' | 'done'> = {}): ModernExchange {
+    return this.#start(request, asking, more)
   }
 
   /** A question about the upstream itself. */
@@ -119,7 +119,7 @@ export class Modern implements ModernHome {
     return undefined
   }
 
-  #start(request: Message, asking: Asking, options: Pick<ModernRequest, 'probe' | 'done'>): ModernExchange {
+  #start(request: Message, asking: Asking, options: Pick<ModernRequest, 'named' | 'probe' | 'done'>): ModernExchange {
     const exchange = new ModernExchange(this, {
       request: completed(request, latestModern, asking),
       callerId: request.id!,
