@@ -1,5 +1,5 @@
 /** What of a subscription is honoured: what is advertised, and of resources those that the upstream agrees to tell of. */
-import type { Server } from '../backends/backend.ts'
+import type { Backend, Server } from '../backends/backend.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import type { Context } from './context.ts'
 import type { Filter } from './listen-filter.ts'
@@ -29,8 +29,8 @@ export async function honour(
   const { union, backend } = route
   let offers: (list: string) => boolean
   if (union === undefined) {
-    const known = context.known.get(backend!)
-    const isNothing = known !== undefined && filter.uris.length === 0 && !filter.lists.some(list => tells(known, list))
+    const known = filter.uris.length === 0 ? settled(backend!, context) : undefined
+    const isNothing = known !== undefined && !filter.lists.some(list => tells(known, list))
     const server = isNothing ? known : (await context.links.get(live, backend!)).server
     offers = list => tells(server, list)
   } else {
@@ -49,6 +49,12 @@ export async function honour(
   const uris = filter.uris.filter(uri => agreed.has(uri))
   for (const uri of filter.uris) if (!agreed.has(uri)) seat.unsubscribe(uri, subscription)
   return { lists: filter.lists.filter(offers), uris }
+}
+
+/** What the backend said of itself, where it would say the same again: a program would be started for nothing. */
+function settled(backend: Backend, { known, isPipe }: Context): Server | undefined {
+  const server = known.get(backend)
+  return server?.discovered !== undefined || isPipe(backend) ? server : undefined
 }
 
 const tells = ({ capabilities }: Server, list: string): boolean =>

@@ -5,7 +5,9 @@ import { configOf, startGateway } from '../helpers/gateway.ts'
 import { lastOf, ModernClient, type Saying } from '../helpers/modern.ts'
 import { RawClient, type RawResponse } from '../helpers/raw-client.ts'
 import { failOnRejections } from '../helpers/rejections.ts'
+import { Scripted } from '../helpers/scripted.ts'
 import { names, startSeveral } from '../helpers/several.ts'
+import { stdioUpstream } from '../helpers/stdio-upstream.ts'
 import { until } from '../helpers/until.ts'
 
 failOnRejections(t)
@@ -99,8 +101,22 @@ t.test('nothing to honour: acknowledged, completed, over', async t => {
     t.equal(messages.length, 2)
   }
   t.equal(docs.heard('resources/subscribe'), 0)
-  t.equal(docs.heard('initialize'), 2, 'where it is known that no list is told of, nobody listens upstream')
   await quiet()
+})
+
+t.test('no program is started to hear of nothing, once it is known that it tells of nothing', async t => {
+  const server = new Scripted()
+  server.initializeResult = server.initializeResult.replace('{"listChanged":true}', '{}')
+  const { command, args, close } = await stdioUpstream(server)
+  t.teardown(close)
+  const { url } = await startGateway(t, { backends: { program: { kind: 'stdio', command, args } } })
+  const client = new ModernClient(url)
+  for (const started of [1, 1, 2]) {
+    const uris = started === 2 ? { resourceSubscriptions: ['file:///a'] } : {}
+    const { messages } = await (await listen(client, { ...everything, ...uris }, { id: 'x' })).events.whole()
+    t.same(messages[0], acknowledged('x', {}))
+    t.equal(server.heardOf('initialize').length, started)
+  }
 })
 
 t.test('what the upstream refuses, or does not confirm in time, is not honoured', async t => {
