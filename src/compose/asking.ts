@@ -27,7 +27,12 @@ export function wireAsking(
   }
   const several = (live: Live): boolean => servedAt(generations.find(live.record.route)).length > 1
   const among = shared && {
-    shared: { key: shared.key, instance: shared.name },
+    shared: {
+      key: shared.key,
+      instance: shared.name,
+      over: (live: Live, label: string) => all().answers?.over(live, label),
+      isOver: (label: string) => all().answers?.isOver(label) === true
+    },
     expects: (live: Live, some: boolean) => all().answers?.expect(live, some)
   }
   const asked = new Asked(settings.follow({ several, adapt, ...among }, ({ input }) => ({ timeoutMs: input.timeout })))

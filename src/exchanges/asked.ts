@@ -38,8 +38,16 @@ export interface AskedOptions {
   readonly timeoutMs: number
   /** What the client's answer to `method` becomes for this upstream. Default: it passes as it is. */
   readonly adapt?: (answer: Message, method: string, link: Link, live: Live) => Message
-  /** The key of ids, and what those of this instance carry, where several instances serve a session. */
-  readonly shared?: { readonly key: Buffer; readonly instance: string }
+  /** Where several instances serve a session. */
+  readonly shared?: {
+    /** The key of ids, and what those of this instance carry. */
+    readonly key: Buffer
+    readonly instance: string
+    /** One that this instance asked is over. */
+    over(live: Live, label: string): void
+    /** Whether one that another instance asked is known to be over. */
+    isOver(label: string): boolean
+  }
   /** Whether asks of this session are open here; said when that changes. */
   readonly expects?: (live: Live, some: boolean) => void
   /** Whether several upstreams ask this client, and may choose the same progress tokens. Default: no. */
@@ -95,7 +103,7 @@ export class Asked {
 
   /** Whether the ask with this label still waits, as far as this instance knows. */
   pending(label: string): boolean {
-    return this.#open.has(label) || this.#isOfAnother(label)
+    return this.#open.has(label) || (this.#isOfAnother(label) && this.#options.shared?.isOver(label) !== true)
   }
 
   /** The instance that asked for this answer, when it is another one. */
@@ -172,6 +180,7 @@ export class Asked {
 
   #close(ask: Ask): void {
     this.#open.delete(ask.label)
+    this.#options.shared?.over(ask.live, ask.label)
     this.#tokens.close(ask.label)
     const open = this.#sessions.get(ask.live)
     open?.delete(ask)

@@ -21,13 +21,18 @@ export interface AnswersOptions {
   readonly maxDepth: number
 }
 
-/** Answers read at a time. */
+/** Entries read at a time. */
 const chunk = 16
+
+/** Requests of other instances that are over, remembered: of the oldest a replay has the request once more. */
+const mostOver = 10_000
 
 export class Answers {
   readonly #options: AnswersOptions
   /** Sessions that are asked something by this instance. */
   readonly #waiting = new Map<Live, Inbox>()
+  readonly #over = new Set<string>()
+  readonly #learned = new WeakMap<Live, number>()
 
   constructor(options: AnswersOptions) {
     this.#options = options
@@ -36,6 +41,33 @@ export class Answers {
   /** To the instance that asked. Rejects with GatewayError `store`. */
   async pass(response: Message, live: Live, to: string): Promise<void> {
     await answer(this.#options.log.post(inboxOf(live, to), kept(response)))
+  }
+
+  /** A request that this instance made is over. */
+  over(live: Live, label: string): void {
+    if (live.ephemeral) return
+    const data = Buffer.allocUnsafeSlow(Buffer.byteLength(label))
+    data.write(label)
+    this.#options.log.post(overOf(live), data).catch(ignore)
+  }
+
+  isOver(label: string): boolean {
+    return this.#over.has(label)
+  }
+
+  /** What others asked this session, and is over, is known from now on, for what it is given again. Never rejects. */
+  async learn(live: Live): Promise<void> {
+    try {
+      for (let size = chunk; size === chunk; ) {
+        const { entries } = await this.#options.log.read(overOf(live), this.#learned.get(live) ?? 0, chunk)
+        for (const { number, data } of entries) {
+          this.#learned.set(live, number)
+          this.#over.add(Buffer.from(data).toString())
+          if (this.#over.size > mostOver) this.#over.delete(this.#over.values().next().value!)
+        }
+        size = entries.length
+      }
+    } catch {}
   }
 
   /** Whether asks of this session are open here. */
@@ -54,6 +86,8 @@ export class Answers {
     this.#waiting.clear()
   }
 }
+
+const overOf = (live: Live): StreamKey => ({ session: live.record.id, stream: '^over' })
 
 const inboxOf = (live: Live, instance: string): StreamKey => ({ session: live.record.id, stream: `^${instance}` })
 

@@ -74,8 +74,9 @@ export class Dispatch {
     if (incoming.session === undefined) throw noStream()
     const live = await known(incoming, this.#context)
     check(live, incoming, this.#context)
-    const { channels, posts, draining } = this.#context
+    const { channels, posts, draining, answers } = this.#context
     const cursor = cursorOf(incoming)
+    if (answers !== undefined) await answers.learn(live)
     if (cursor !== undefined && cursor.stream !== channelStream(live.record.id))
       return { kind: 'stream', run: await posts.resume(live, cursor) }
     if (draining()) throw shuttingDown()

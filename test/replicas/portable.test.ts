@@ -126,6 +126,27 @@ t.test('an answer to a request of the backend is taken by any instance, once', {
   await events.message(({ result }) => result?.content[0].text === 'hello Ada')
 })
 
+t.test('what was answered is not asked again by the instance that goes on', { skip }, async t => {
+  const { open, at, held } = await startReplicas(t)
+  const one = await open({ capabilities: { elicitation: {} } })
+  const call = one.call('held', {}, { progressToken: 1 })
+  const turn = await held()
+  turn.progress(1)
+  const question = { message: 'Name?', requestedSchema: { type: 'object', properties: {} } }
+  const first = turn.ask('elicitation/create', question)
+  const { events } = await call
+  const { id } = await events.message(({ method }) => method === 'elicitation/create')
+  const cursor = events.all.find(({ message }) => message?.params?.progress === 1)!.id
+  await one.post({ id, result: { action: 'accept', content: {} } })
+  await first
+  void turn.ask('elicitation/create', question)
+  await events.until(({ messages }) => messages.filter(({ method }) => method === 'elicitation/create').length === 2)
+  const { events: resumed } = await at(one, 1).get(cursor)
+  const again = await resumed.message(({ method }) => method === 'elicitation/create')
+  t.not(again.id, id, 'the one that waits')
+  t.equal(resumed.messages.length, 1)
+})
+
 t.test('a call is cancelled at any instance', { skip }, async t => {
   const { open, at, held } = await startReplicas(t)
   const one = await open()
