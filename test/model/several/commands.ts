@@ -281,7 +281,7 @@ export const commands: readonly Command<World>[] = [
     name: 'reload: a bound is another one',
     weight: 0.5,
     async run(world) {
-      await world.reload({ ...world.layout, timeout: 60 + world.random.below(60) })
+      await world.reload({ ...world.layout, timeout: 600 + world.random.below(60) })
       return ''
     }
   },

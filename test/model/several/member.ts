@@ -64,6 +64,9 @@ export class Call {
   }
 }
 
+/** Milliseconds without a message, for calls that nobody ends before their round does. */
+const longest = 300_000
+
 interface Ask {
   readonly id: unknown
   readonly uid: string
@@ -133,7 +136,7 @@ export class Member {
       }
       let taken = 0
       while (!(response.events.ended && taken === response.events.messages.length)) {
-        await response.events.until(({ messages, ended }) => ended || messages.length > taken, 60_000)
+        await response.events.until(({ messages, ended }) => ended || messages.length > taken, longest)
         const { messages } = response.events
         while (taken < messages.length) this.#take(messages[taken++], calls)
       }
