@@ -4,8 +4,14 @@ import { errorMessage } from '../protocol/make.ts'
 import { isError, type Message } from '../protocol/message.ts'
 import { type MessageSource, single } from './source.ts'
 
-/** The source that comes of `make`; when that rejects, one error for the request with this id. */
-export const later = (id: string, make: () => Promise<MessageSource>): Later => new Later(id, make)
+/**
+ * The source that comes of `make`; when that rejects, one error for the request with this id. `cancelParts`: of one that makes
+ * calls of its own at several backends, with that id.
+ */
+export const later = (id: string, make: () => Promise<MessageSource>, cancelParts?: CancelParts): Later =>
+  new Later(id, make, cancelParts)
+
+type CancelParts = (reason: string | undefined) => void
 
 /** Until it is made it can be cancelled: then nothing comes of it, and what is made is cancelled before it began (R102). */
 export class Later implements MessageSource {
@@ -14,17 +20,25 @@ export class Later implements MessageSource {
   readonly #source = Promise.withResolvers<MessageSource>()
   #cancelled = false
   #made: MessageSource | undefined
+  readonly #cancelParts: CancelParts | undefined
 
-  constructor(id: string, make: () => Promise<MessageSource>) {
+  constructor(id: string, make: () => Promise<MessageSource>, cancelParts?: CancelParts) {
+    this.#cancelParts = cancelParts
     this.made = this.#make(id, make)
+  }
+
+  /** Whether the calls that it makes are parts of it. */
+  get hasParts(): boolean {
+    return this.#cancelParts !== undefined
   }
 
   async next(): Promise<Message | undefined> {
     return (await this.#source.promise).next()
   }
 
-  cancel(): void {
+  cancel(reason?: string): void {
     this.#cancelled = true
+    this.#cancelParts?.(reason)
     if (this.#made === undefined) this.#source.resolve(nothing)
     else this.#made.cancel?.()
   }

@@ -14,6 +14,8 @@ export interface Cancellable {
 interface Undecided extends Cancellable {
   readonly live: Live
   readonly made: Promise<void>
+  /** Calls with its id are parts of it. */
+  readonly hasParts: boolean
 }
 
 export class InFlight {
@@ -45,7 +47,8 @@ export class InFlight {
 
   /** A call that begins later, until it does. */
   awaiting(live: Live, request: Message, later: Later): void {
-    const one: Undecided = { live, request, made: later.made, cancel: () => later.cancel() }
+    const { made, hasParts } = later
+    const one: Undecided = { live, request, made, hasParts, cancel: reason => later.cancel(reason) }
     this.#undecided.add(one)
     live.busy++
     this.#size++
@@ -64,14 +67,16 @@ export class InFlight {
 
   /** The one call with this id (JSON text); undefined when there is none, or when several share it. */
   find(live: Live, id: string): Cancellable | undefined {
+    const awaited = named(this.awaited(live), id)
+    if (awaited.some(({ hasParts }) => hasParts)) return only(awaited)
     const running = named(this.#calls.get(live) ?? [], id)
     if (running.length > 1) return undefined
     // What waits for a call of its own to be answered has the id of that call.
-    return running[0] ?? only(named(this.awaited(live), id))
+    return running[0] ?? only(awaited)
   }
 
   /** Calls that are not at a backend yet. */
-  *awaited(live: Live): Iterable<Cancellable> {
+  *awaited(live: Live): Iterable<Undecided> {
     for (const one of this.#undecided) if (one.live === live) yield one
   }
 
@@ -105,8 +110,8 @@ export class InFlight {
   }
 }
 
-function named(calls: Iterable<Cancellable>, id: string): Cancellable[] {
-  const found: Cancellable[] = []
+function named<T extends Cancellable>(calls: Iterable<T>, id: string): T[] {
+  const found: T[] = []
   for (const call of calls) if (sameId(call.request.id!, id)) found.push(call)
   return found
 }

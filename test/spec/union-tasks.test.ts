@@ -170,6 +170,24 @@ t.test('R121: tasks/list leaves out a backend that is away, and says which', asy
   t.same(result._meta, { 'dev.causeway/unavailable': ['b'] })
 })
 
+t.test('R102, R121: tasks/list of several backends that is cancelled is cancelled at all of them', async t => {
+  const { open, a, b } = await scene(t)
+  const client = await open()
+  const cancelled: (string | undefined)[] = []
+  for (const { server } of [a, b]) {
+    server.on('tasks/list', async turn => void cancelled.push(await turn.cancelled))
+  }
+  const answer = client.request('tasks/list')
+  await until('both are asked', () => [a, b].every(({ server }) => server.heardOf('tasks/list').length === 1))
+  const params = { requestId: client.lastId, reason: 'enough' }
+  t.equal((await client.post({ method: 'notifications/cancelled', params })).status, 202)
+  const { events } = await answer
+  await events.whole(1_000)
+  t.same(events.messages, [])
+  await until('both are told', () => cancelled.length === 2)
+  t.same(cancelled, ['enough', 'enough'])
+})
+
 t.test('R121: tasks/cancel reaches the backend of the task', async t => {
   const { open, a, b } = await scene(t)
   const client = await open()
