@@ -6,7 +6,7 @@ import { type Clock, systemClock } from '../clock.ts'
 import { EraOf, type EraOption, legacyVerdict, said, type Verdict } from '../era.ts'
 import { unlessAborted } from '../unless-aborted.ts'
 import { askEra } from './discover.ts'
-import { sessionLost, unavailable } from './faults.ts'
+import { codeOf, sessionLost, unavailable } from './faults.ts'
 import { HttpLink } from './link.ts'
 import { Modern } from './modern.ts'
 import { ModernHttpLink, modernState } from './modern-link.ts'
@@ -61,7 +61,17 @@ export class HttpBackend implements Backend {
     this.#modern = new Modern(this.#wire, self, this.#headers, this.#era.isOpen ? () => this.#isModern() : undefined)
   }
 
+  /** A connection that breaks in the handshake is as bad as none: who resets each of them is down. */
   async open(options: OpenOptions): Promise<Link> {
+    try {
+      return await this.#open(options)
+    } catch (error) {
+      if (error instanceof GatewayError && error.code === 'backend_broke') this.#wire.health.down(reasonOf(error))
+      throw error
+    }
+  }
+
+  async #open(options: OpenOptions): Promise<Link> {
     if (options.state !== undefined && options.state !== modernState) {
       const facts = readState(options.state)
       if (facts === undefined) throw sessionLost(this.name)
@@ -129,6 +139,8 @@ export class HttpBackend implements Backend {
     return link
   }
 }
+
+const reasonOf = ({ cause, message }: GatewayError): string => (cause instanceof Error ? codeOf(cause) : message)
 
 /** It answered, and would not shake hands. */
 const isRefused = (error: unknown): boolean =>

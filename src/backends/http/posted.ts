@@ -88,7 +88,8 @@ export abstract class Posted<Home extends { readonly wire: Wire }> implements Tr
     const { home } = this
     if (home === undefined) return
     if (fault.kind === 'unreached') home.wire.health.down(codeOf(fault.cause))
-    else home.wire.health.up()
+    // What takes connections and breaks them has not answered.
+    else if (fault.kind !== 'broke') home.wire.health.up()
     this.refused(fault, home)
   }
 

@@ -164,6 +164,25 @@ t.test(
   }
 )
 
+t.test('an upstream that takes connections and resets them is told as down, until it answers (B1)', async t => {
+  let resets = true
+  const on = await bench(t, {
+    intercept(request) {
+      if (resets) request.socket.resetAndDestroy()
+      return resets
+    }
+  })
+  for (let i = 0; i < 2; i++) await t.rejects(on.open(), { code: 'backend_broke' })
+  t.match(on.backends, [{ backend: 'docs', up: false, reason: /ECONNRESET|UND_ERR_SOCKET/ }])
+  t.equal(on.backends.length, 1)
+  resets = false
+  const link = await on.open()
+  t.match(on.backends.slice(1), [{ backend: 'docs', up: true }])
+  resets = true
+  t.equal((await failure(call(link, 'echo'))).code, 'backend_broke')
+  t.equal(on.backends.length, 2, 'one call that breaks says nothing of others')
+})
+
 t.test('an opening that was given up before it began contacts nobody for long', async t => {
   const on = await bench(t)
   await t.rejects(on.open({ signal: AbortSignal.abort(new Error('no')) }), { code: 'backend_unavailable' })
