@@ -101,7 +101,10 @@ export interface Link {
   readonly knowsModern?: true
   /** What all links of one modern upstream have in common; undefined for legacy ones, unless they are handlers of this process. */
   readonly upstream?: Upstream
+  /** Of a modern upstream what it said last. */
   readonly server: Server
+  /** Of a modern upstream: asks it what it is, when what it said does not hold any more. Rejects with a GatewayError. */
+  renew?(): Promise<void>
   /** What another instance needs to reopen it; undefined when it cannot move. */
   readonly state: LinkState | undefined
   /** Sends a request. Never throws: what goes wrong rejects the exchange's `next`. */

@@ -19,7 +19,6 @@ export type Owner = Pick<Binding, 'principal' | 'backend'>
 
 export class SealedStates implements Link {
   readonly era = 'modern'
-  readonly server: Server
   readonly upstream?: Upstream
   readonly #link: Link
   readonly #states: OwnStates
@@ -29,8 +28,15 @@ export class SealedStates implements Link {
     this.#link = link
     this.#states = states
     this.#owner = owner
-    this.server = link.server
     if (link.upstream !== undefined) this.upstream = link.upstream
+  }
+
+  get server(): Server {
+    return this.#link.server
+  }
+
+  async renew(): Promise<void> {
+    await this.#link.renew?.()
   }
 
   get state(): LinkState | undefined {

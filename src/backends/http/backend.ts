@@ -58,7 +58,8 @@ export class HttpBackend implements Backend {
     })
     this.#era = new EraOf(options.name, options.era ?? 'legacy', this.#wire.clock)
     const self = { capabilities: '{}', info: options.info ?? '{"name":"causeway","version":"0"}' }
-    this.#modern = new Modern(this.#wire, self, this.#headers, this.#era.isOpen ? () => this.#isModern() : undefined)
+    const recheck = this.#era.isOpen ? () => this.#isModern() : undefined
+    this.#modern = new Modern(this.#wire, self, this.#headers, recheck, async () => void (await this.#ask()))
   }
 
   /** A connection that breaks in the handshake is as bad as none: who resets each of them is down. */
@@ -79,7 +80,7 @@ export class HttpBackend implements Backend {
     }
     const known = this.#era.verdict
     const verdict = known ?? (await this.#find(options))
-    if (verdict.era === 'modern') return new ModernHttpLink(this.#modern, verdict.discovered, options)
+    if (verdict.era === 'modern') return this.#modernLink(verdict, options)
     try {
       return await this.#openLegacy(options)
     } catch (error) {
@@ -88,22 +89,31 @@ export class HttpBackend implements Backend {
       this.#era.doubt()
       const now = await this.#find(options)
       if (now.era === 'legacy') throw error
-      return new ModernHttpLink(this.#modern, now.discovered, options)
+      return this.#modernLink(now, options)
     }
+  }
+
+  #modernLink({ discovered }: Extract<Verdict, { era: 'modern' }>, options: OpenOptions): Link {
+    this.#modern.meet(discovered)
+    return new ModernHttpLink(this.#modern, options)
   }
 
   /** Asked again. */
   async #isModern(): Promise<boolean> {
     this.#era.doubt()
-    return (await this.#era.find(() => askEra(this.#modern))).era === 'modern'
+    return (await this.#ask()).era === 'modern'
+  }
+
+  /** What it is: asked when that is not known. */
+  async #ask(): Promise<Verdict> {
+    const verdict = await this.#era.find(() => askEra(this.#modern))
+    if (verdict.era === 'modern') this.#modern.meet(verdict.discovered)
+    return verdict
   }
 
   async #find({ signal }: OpenOptions): Promise<Verdict> {
     try {
-      return await unlessAborted(
-        this.#era.find(() => askEra(this.#modern)),
-        signal
-      )
+      return await unlessAborted(this.#ask(), signal)
     } catch (error) {
       throw error instanceof GatewayError ? error : unavailable(this.name, error)
     }

@@ -1,6 +1,5 @@
 /** What one opener has of a modern upstream. There is no conversation: it says who asks, and ends what was asked. */
 import { GatewayError } from '../../errors.ts'
-import { asInitializeResult, type Discovered } from '../../protocol/discovered.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { Call, Exchange, Link, OpenOptions, Server, Upstream } from '../backend.ts'
 import { failed } from '../queue.ts'
@@ -10,7 +9,6 @@ import type { ModernExchange } from './modern-exchange.ts'
 
 export class ModernHttpLink implements Link {
   readonly era = 'modern'
-  readonly server: Server
   readonly state: string
   readonly upstream: Upstream
   readonly #modern: Modern
@@ -19,16 +17,20 @@ export class ModernHttpLink implements Link {
   readonly #forget: () => void
   #over = false
 
-  constructor(modern: Modern, discovered: Discovered, options: OpenOptions) {
+  constructor(modern: Modern, options: OpenOptions) {
     this.#modern = modern
     this.#options = options
-    const { name } = modern.wire
-    const { version, capabilities, text, at } = discovered
-    const result = asInitializeResult(discovered, name)
-    this.server = { version, capabilities, result, discovered: text, discoveredAt: at }
     this.state = modernState
     this.upstream = modern.upstream
     this.#forget = modern.onOver(() => this.#end())
+  }
+
+  get server(): Server {
+    return this.#modern.server
+  }
+
+  renew(): Promise<void> {
+    return this.#modern.renew()
   }
 
   exchange(request: Message, { named }: Call): Exchange {

@@ -1,9 +1,10 @@
 /** A Streamable HTTP upstream of the modern era, for all of its links: stateless, a POST for each request. */
+import { asInitializeResult, type Discovered } from '../../protocol/discovered.ts'
 import { type Asking, completed } from '../../protocol/envelope.ts'
 import { makeRequest } from '../../protocol/make.ts'
 import { isError, type Message, textOf } from '../../protocol/message.ts'
 import { latestModern } from '../../protocol/version.ts'
-import type { Upstream } from '../backend.ts'
+import type { Server, Upstream } from '../backend.ts'
 import { legHeaders } from './headers.ts'
 import { ModernExchange, type ModernHome, type ModernRequest } from './modern-exchange.ts'
 import { ToolHeaders } from './tool-headers.ts'
@@ -24,6 +25,9 @@ export class Modern implements ModernHome {
   /** The gateway asks. */
   readonly upstream: Upstream = { exchange: request => this.exchange(request, this.self).queue }
   readonly recheck: (() => Promise<boolean>) | undefined
+  /** Asks what it is, when what it said does not hold any more. */
+  readonly renew: () => Promise<void>
+  #met: { readonly discovered: Discovered; readonly server: Server } | undefined
   readonly #listeners = new Set<() => void>()
   #post: readonly string[] = []
   #nextId = 1
@@ -35,13 +39,28 @@ export class Modern implements ModernHome {
     wire: Wire,
     self: Asking,
     headers: Readonly<Record<string, string>>,
-    recheck: (() => Promise<boolean>) | undefined
+    recheck: (() => Promise<boolean>) | undefined,
+    renew: () => Promise<void>
   ) {
+    this.renew = renew
     this.wire = wire
     this.self = self
     this.tools = new ToolHeaders(wire.name)
     this.recheck = recheck && (() => this.#recheck(recheck))
     this.tune(headers)
+  }
+
+  /** What it said last. */
+  get server(): Server {
+    return this.#met!.server
+  }
+
+  /** It said what it is. */
+  meet(discovered: Discovered): void {
+    if (this.#met?.discovered === discovered) return
+    const { version, capabilities, text, at } = discovered
+    const result = asInitializeResult(discovered, this.wire.name)
+    this.#met = { discovered, server: { version, capabilities, result, discovered: text, discoveredAt: at } }
   }
 
   get post(): readonly string[] {

@@ -10,6 +10,7 @@ import type { Live } from '../../sessions/lifecycle.ts'
 import { capabilitiesOf, instructionsOf } from '../capabilities.ts'
 import type { Context } from '../context.ts'
 import { type Hint, membersOf, noHint, ofDiscovery, together } from '../hints.ts'
+import { renew } from '../renew.ts'
 import type { Route } from '../route.ts'
 import { serversOf } from './meet.ts'
 
@@ -17,11 +18,8 @@ type Capabilities = Readonly<Record<string, unknown>>
 
 export const discover = (request: Message, route: Route, live: Live, context: Context): MessageSource =>
   later(request.id!, async () => {
-    const { backend, union, versions } = route
-    const servers =
-      backend === undefined
-        ? await serversOf(live, union!, context)
-        : [{ backend, server: (await context.links.get(live, backend)).server }]
+    const { backend, versions } = route
+    const servers = await serversAt(route, live, context)
     const { capabilities, instructions } =
       backend === undefined ? ofSeveral(servers) : alone(servers[0]!.server!, backend)
     return single(
@@ -33,6 +31,21 @@ export const discover = (request: Message, route: Route, live: Live, context: Co
       })
     )
   })
+
+/** What the backends say of themselves at this moment. */
+async function serversAt({ backend, backends, union }: Route, live: Live, context: Context): Promise<Servers> {
+  const { links, lists } = context
+  if (backend !== undefined) {
+    const link = await links.get(live, backend)
+    await renew([{ link, backend }], lists)
+    return [{ backend, server: link.server }]
+  }
+  await renew(
+    backends.map(backend => ({ link: links.ready(live, backend), backend })),
+    lists
+  )
+  return serversOf(live, union!, context)
+}
 
 type Servers = Awaited<ReturnType<typeof serversOf>>
 

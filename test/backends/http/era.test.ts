@@ -222,6 +222,28 @@ t.test('a modern verdict holds for a minute, or as long as the upstream says', a
   t.equal(discoveries(upstream), 2)
 })
 
+t.test(
+  'links that are open say what their upstream said last; it is asked when that does not hold any more',
+  async t => {
+    const { upstream, open, pass } = await on(t, modern())
+    const links = [await open(), await open()] as const
+    const before = links[0].server
+    upstream.answer = modern(undefined, { capabilities: { tools: {}, prompts: {} } })
+    await links[0].renew!()
+    t.equal(discoveries(upstream), 1, 'it holds')
+    t.equal(links[0].server, before)
+    pass(61_000)
+    await Promise.all(links.map(link => link.renew!()))
+    t.equal(discoveries(upstream), 2)
+    for (const link of links) t.same(link.server.capabilities, { tools: {}, prompts: {} })
+    t.equal((await open()).server, links[0].server)
+    upstream.answer = () => 'hang'
+    pass(61_000)
+    await t.rejects(links[0].renew!(), { code: 'timeout' })
+    t.same(links[0].server.capabilities, { tools: {}, prompts: {} }, 'what it said last')
+  }
+)
+
 t.test('a legacy verdict holds for ten minutes', async t => {
   const { upstream, open, pass } = await on(t, legacy())
   await open()
