@@ -2,7 +2,14 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import * as z from 'zod'
-import { ClientError, defineHandler, definePrompt, defineResource, defineTool } from '../src/handlers/define.ts'
+import {
+  ClientError,
+  defineHandler,
+  definePrompt,
+  defineResource,
+  defineTool,
+  ProtocolError
+} from '../src/handlers/define.ts'
 import { testHandler } from '../src/testing.ts'
 import { until } from './helpers/until.ts'
 
@@ -209,4 +216,41 @@ t.test('the package exports it', async t => {
     t.same(exports[name], { types: `./dist/${file}.d.ts`, default: `./dist/${file}.js` })
     t.ok(existsSync(new URL(`../src/${file}.ts`, import.meta.url)))
   }
+})
+
+const accept = (content: Record<string, string>) => ({ action: 'accept', content }) as const
+
+t.test('callTask runs a task of either era to its result, and answers what it asks', async t => {
+  const job = defineTool({
+    name: 'job',
+    execution: { taskSupport: 'required' },
+    inputSchema: z.object({ fail: z.boolean().default(false) }),
+    async handler({ fail }, { elicitText, signal }) {
+      if (fail) throw new ProtocolError(-32099, 'no')
+      const name = await elicitText('Who?', {}, { key: 'who' })
+      if (name === 'nobody') await new Promise(resolve => signal.addEventListener('abort', resolve))
+      return `for ${name}`
+    }
+  })
+  for (const version of ['2025-11-25', '2026-07-28']) {
+    await using client = await testHandler(job, { version, answers: { elicit: accept({ answer: 'Ada' }) } })
+    t.match(await client.callTask('job', {}), { content: [{ text: 'for Ada' }] })
+    t.match(client.asked, [{ method: 'elicitation/create' }])
+    await t.rejects(client.callTask('job', { fail: true }), { code: -32099, message: 'no' })
+  }
+  await using client = await testHandler(job, {
+    version: '2026-07-28',
+    answers: { elicit: accept({ answer: 'nobody' }) }
+  })
+  const gone = new AbortController()
+  const call = client.callTask('job', {}, { signal: gone.signal })
+  await until('it is asked', () => client.asked.length > 0)
+  t.equal(client.asked[0]?.key, 'who')
+  gone.abort(new Error('gone'))
+  await t.rejects(call, { message: 'gone' })
+  await using plain = await testHandler(ask, {
+    version: '2026-07-28',
+    answers: { elicit: accept({ name: 'x' }), sample: 'y' }
+  })
+  t.match(await plain.callTask('ask'), { content: [{ text: 'y' }, {}] }, 'what is no task is its result at once')
 })

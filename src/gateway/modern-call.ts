@@ -53,7 +53,7 @@ export class ModernCall {
   run(backend: Backend, upstream: Message): Running {
     const { seats, running: context, desks } = this.#context
     if (this.#context.keepsTasks(backend)) {
-      const live = seats.seat({ ...this.caller, capabilities: '{}' })
+      const live = seats.home(this.caller)
       seats.hold(live)
       this.#stands.push(() => live)
       return this.#begin(new Running(live, backend, upstream, false, context))

@@ -40,6 +40,8 @@ export class Seats {
   readonly #seats = new Map<string, Live>()
   /** The key of the last one. */
   #latest: string | undefined
+  /** By route and principal: whose seat is the home. */
+  readonly #homes = new Map<string, Caller>()
   /** How many things need a stand, and what happens when none does. */
   readonly #stands = new Map<Live, { holds: number; readonly free: () => void }>()
   readonly #sweeper: NodeJS.Timeout
@@ -57,7 +59,7 @@ export class Seats {
 
   /** The caller's seat. */
   seat(caller: Caller): Live {
-    const key = `${caller.route} ${caller.principal.key} ${caller.capabilities}`
+    const key = keyOf(caller)
     const found = this.#seats.get(key)
     const live = found ?? this.#live(caller)
     live.seen = this.#now()
@@ -67,6 +69,14 @@ export class Seats {
     this.#seats.set(key, live)
     if (this.#seats.size > maxSeats) this.#evict()
     return live
+  }
+
+  /** One seat of the caller, the same whatever a request declares: for what must not depend on that. */
+  home(caller: Caller): Live {
+    const of = homeOf(caller.route, caller.principal.key)
+    const first = this.#homes.get(of) ?? caller
+    this.#homes.set(of, first)
+    return this.seat(first)
   }
 
   /** For one call, until it is dropped; then `free`, by default its end. `live`: one that was free is needed again. */
@@ -135,6 +145,10 @@ export class Seats {
 
   #leave(key: string, live: Live): void {
     this.#seats.delete(key)
+    const { route, principal } = live.record
+    const of = homeOf(route, principal)
+    const home = this.#homes.get(of)
+    if (home !== undefined && keyOf(home) === key) this.#homes.delete(of)
     void this.release(live)
   }
 
@@ -153,3 +167,7 @@ export class Seats {
     return this.#options.sessions.ephemeral(record, era)
   }
 }
+
+const homeOf = (route: string, principal: string): string => `${route} ${principal}`
+
+const keyOf = ({ route, principal, capabilities }: Caller): string => `${homeOf(route, principal.key)} ${capabilities}`

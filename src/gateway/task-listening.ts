@@ -50,7 +50,7 @@ export class TaskListening {
     }
     const { route, principal, address } = this.#asker
     const { seats } = this.#context
-    this.#seat = seats.seat({ route: route.path, principal, address, capabilities: '{}' })
+    this.#seat = seats.home({ route: route.path, principal, address, capabilities: '{}' })
     seats.hold(this.#seat)
     const agreed = await Promise.all([...byBackend].map(([backend, wanted]) => this.#agreed(backend, wanted)))
     const told = new Set(agreed.flat())

@@ -6,6 +6,7 @@ import type { HandlerDefinition } from './definition.ts'
 import type { AnyPrompt, AnyTool, Handler, Listener, ListKind } from './handler.ts'
 import { listedPrompt, listedResource, listedTemplate, listedTool } from './listed.ts'
 import type { ResourceDefinition, ResourceTemplateDefinition } from './resource.ts'
+import { checkTask } from './task.ts'
 import { compile, type Validator } from './validate.ts'
 
 /** A thing as it is served: the author's definition, what lists show of it, and what was made of it once. */
@@ -181,6 +182,7 @@ export class Catalog {
 
 function makeTool(definition: AnyTool, warn: Warn): Tool {
   if (typeof definition.handler !== 'function') throw new TypeError('it has no handler')
+  checkTask(definition, warn)
   const input = definition.inputSchema === undefined ? undefined : compile(definition.inputSchema, 'input')
   const output = definition.outputSchema === undefined ? undefined : compile(definition.outputSchema, 'output')
   return { definition, input, output, listed: listedTool(definition, input?.json, output?.json, warn) }

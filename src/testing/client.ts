@@ -7,6 +7,7 @@ import type { Message } from '../protocol/message.ts'
 import { value } from '../protocol/write.ts'
 import type { NoticeFact } from '../telemetry/events.ts'
 import { type Answers, answerTo } from './answers.ts'
+import { followTask, type TaskClient } from './modern-task.ts'
 
 export interface CallOptions {
   /** Cancels the call, which then rejects with the signal's reason. */
@@ -79,9 +80,21 @@ export class TestClient {
     return this.request('tools/call', { name, arguments: args, _meta }, options.signal)
   }
 
-  /** Runs a tool as a task and waits for its result. `ttl` in milliseconds. */
+  /** Runs a tool as a task and waits for its result. `ttl` in milliseconds; clients of 2026-07-28 have no say in it. */
   async callTask(name: string, args: Meta = {}, options: CallOptions & { ttl?: number } = {}): Promise<CallResult> {
     const { ttl, meta: _meta, signal } = options
+    const envelope = this.#envelope
+    if (envelope !== undefined) {
+      const client: TaskClient = {
+        envelope,
+        request: (method, params) => this.request(method, params),
+        answer: (method, params, key) => {
+          this.asked.push({ method, params, key })
+          return answerTo(method, params, this.#answers)
+        }
+      }
+      return (await followTask(client, { name, arguments: args }, _meta ?? {}, signal)) as CallResult
+    }
     const { task } = await this.request('tools/call', { name, arguments: args, _meta, task: { ttl } })
     return this.request('tasks/result', { taskId: task.taskId }, signal)
   }

@@ -51,6 +51,26 @@ t.test('a caller has one seat on a route, and nobody has that of another', async
   t.not(seats.stand(alice), seats.stand(alice))
 })
 
+t.test('a caller has one home among its seats, the first; when that is given up another takes its place', async t => {
+  const { seats, tick } = seatsOf(t)
+  const first = { ...alice, capabilities: '{"roots":{}}' }
+  const seat = seats.seat(first)
+  t.equal(seats.home(first), seat)
+  t.equal(seats.home(alice), seat)
+  t.not(seats.seat(alice), seat)
+  t.not(seats.home(bob), seat)
+  tick(600)
+  t.equal(seats.home(alice), seat)
+  tick(600)
+  seats.sweep()
+  t.equal(seats.home(alice), seat, 'it is used by that')
+  tick(1_200)
+  seats.sweep()
+  const next = seats.home(alice)
+  t.not(next, seat)
+  t.equal(next, seats.seat(alice))
+})
+
 t.test('anonymous callers share nothing but what all share; the config says otherwise', async t => {
   const { seats } = seatsOf(t)
   t.ok(seats.pools(backend(), alice))

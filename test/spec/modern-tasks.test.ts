@@ -4,6 +4,7 @@ import t from 'tap'
 import { initialize } from '../helpers/edge.ts'
 import { startGateway } from '../helpers/gateway.ts'
 import { lastOf, ModernClient } from '../helpers/modern.ts'
+import { children } from '../helpers/processes.ts'
 import { RawClient } from '../helpers/raw-client.ts'
 import { heardOf, startTaskServer, taskClient, taskIn } from '../helpers/task-backends.ts'
 
@@ -144,6 +145,7 @@ t.test('a program keeps its tasks, whoever of its callers comes back for them', 
     backends: { jobs: { kind: 'stdio', command: process.execPath, args: [fixture, 'stdio'] } }
   })
   const { taskId } = (await lastOf(await taskClient(url).call('confirm_delete', { filename: 'x' }))).result
+  t.equal(children().length, 1, 'where it lists its tools, too')
   const other = new ModernClient(url, { capabilities: { extensions: { 'io.modelcontextprotocol/tasks': {} } } })
   await taskIn(other, taskId, 'input_required')
   const inputResponses = { confirm: { action: 'accept', content: { confirm: true } } }

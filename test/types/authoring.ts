@@ -21,6 +21,7 @@ import {
   MissingCapabilityError,
   type ResourceLink,
   type StandardSchema,
+  type TaskOptions,
   type ToolAnnotations,
   type ToolExecution
 } from 'causeway'
@@ -40,6 +41,9 @@ export const link: ResourceLink = { type: 'resource_link', uri: 'x://1', name: '
 export const embedded: EmbeddedResource = { type: 'resource', resource: { uri: 'x://1', text: 'x' } }
 // @ts-expect-error: there is no such audience
 export const nobody: Annotations = { audience: ['admin'] }
+export const task: TaskOptions = { ttl: 1_000, pollInterval: 10, begins: 'handler' }
+// @ts-expect-error: it begins with the call, or with the handler
+export const someday: TaskOptions = { begins: 'someday' }
 // @ts-expect-error: there is no such support
 export const sometimes: ToolExecution = { taskSupport: 'sometimes' }
 // @ts-expect-error: an icon is somewhere

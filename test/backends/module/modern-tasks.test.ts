@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { anonymous } from '../../../src/auth/principal.ts'
 import type { ModuleBackend } from '../../../src/backends/module/backend.ts'
 import { type Context, defineTool, ProtocolError, type TaskOptions, ToolError } from '../../../src/handlers/define.ts'
-import { connect, type Said, saidOf, serve } from '../../helpers/module-link.ts'
+import { connect, notices, type Said, saidOf, serve } from '../../helpers/module-link.ts'
 import { until } from '../../helpers/until.ts'
 
 const envelope = (capabilities: object) => ({
@@ -368,4 +368,22 @@ t.test('the end of the backend is the end of its tasks', async t => {
   await new Promise(resolve => setImmediate(resolve))
   await backend.close()
   await until('the handler knows', () => aborted)
+})
+
+t.test('what a tool says of its tasks has to mean something', async t => {
+  const told = notices(t)
+  const odd = [{ ttl: 0 }, { ttl: 'long' }, { pollInterval: Number.NaN }, { begins: 'later' }, null].map((task, i) => ({
+    ...job(() => ''),
+    name: `odd${i}`,
+    task: task as TaskOptions
+  }))
+  const idle = { ...job(() => ''), name: 'idle', execution: {}, task: { ttl: 5 } }
+  const session = await connect(t, await serve(t, { tools: [...odd, idle] }))
+  const { tools } = (await session.ask('tools/list')).result
+  t.same(
+    tools.map(({ name }: { name: string }) => name),
+    ['idle']
+  )
+  const texts = told.filter(({ level }) => level === 'warn').map(({ text }) => text)
+  t.match(texts, [/ttl/, /ttl/, /pollInterval/, /begins/, /no object/, /forbids tasks/])
 })
