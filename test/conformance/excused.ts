@@ -53,6 +53,7 @@ export const excuses: Readonly<Record<string, Readonly<Record<string, Excuses>>>
     'modern-stdio': unseen,
     'direct-modern': unseen,
     mixed: unseen,
+    replicas: unseen,
     module: unseen,
     http: { ...noTasks, ...older },
     stdio: { ...noTasks, ...older },

@@ -2,7 +2,9 @@
 import { fileURLToPath } from 'node:url'
 import { endOf, startChild } from '../helpers/child.ts'
 import { startGateway } from '../helpers/gateway-process.ts'
+import { startInstances } from '../helpers/instances.ts'
 import { lastOf, ModernClient } from '../helpers/modern.ts'
+import { startRoundRobin } from '../helpers/round-robin.ts'
 import { shared } from './mixed.ts'
 import { startNeighbours } from './neighbours.ts'
 
@@ -113,6 +115,35 @@ const mixed: Start = async revision => {
   return started(await behind({ backends, routes }, revision, [older, modern]), revision)
 }
 
+/** Three instances over one Redis, each request at the next of them: what was opened at one goes on at another. */
+const replicas: Start = async revision => {
+  const closing: (() => unknown)[] = []
+  const owner = { teardown: (close: () => unknown) => void closing.push(close) }
+  const stop = async (): Promise<void> => {
+    for (const close of closing.splice(0).reverse()) await close()
+  }
+  const modern = revision !== '2025-11-25'
+  const versions = modern ? [revision] : ['2025-03-26', '2025-06-18', revision]
+  try {
+    const upstream = await startFixture(modern ? 'modern' : 'http')
+    owner.teardown(upstream.stop)
+    const { all } = await startInstances(owner, {
+      ...streams(revision),
+      backends: { fixture: { kind: 'http', url: upstream.url, era: modern ? 'modern' : 'legacy' } },
+      routes: { '/mcp': { backends: ['fixture'], protocol: { versions } } }
+    })
+    const balancer = await startRoundRobin(all.map(({ url }) => url()))
+    owner.teardown(async () => {
+      await balancer.close()
+      if (Math.min(...balancer.taken) === 0) throw new Error('an instance had no request')
+    })
+    return await started({ url: balancer.url, stop }, revision)
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
 /** By the name of `--backend`. */
 export const starts: Readonly<Record<string, Start>> = {
   direct: () => startFixture('http'),
@@ -123,5 +154,6 @@ export const starts: Readonly<Record<string, Start>> = {
   'modern-stdio': alone(program('modern', 'stdio')),
   module: alone(module),
   several: amongNeighbours,
-  mixed
+  mixed,
+  replicas
 }

@@ -16,6 +16,10 @@ export interface GatewayProcess {
   output(): string
   /** SIGTERM; resolves when it ended with 0 in time, rejects (and kills it) when it did not. */
   stop(): Promise<void>
+  /** A signal, and no more than that. */
+  kill(signal: NodeJS.Signals): void
+  /** Its exit code, or the signal that ended it. */
+  readonly ended: Promise<number | string>
 }
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
@@ -72,6 +76,8 @@ export const startGateway = async (
     adminUrl,
     pid: child.pid,
     output: child.output,
+    kill: child.kill,
+    ended: child.ended,
     async stop() {
       try {
         child.kill('SIGTERM')
