@@ -89,7 +89,7 @@ async function wire(
   const all = (): Context => context
   const asking = wireAsking(instance, all)
   const upstream = wireUpstream(instance, asking, all)
-  const downstream = wireDownstream(instance, asking, upstream)
+  const downstream = wireDownstream(instance, asking, upstream, all)
   const modern = wireModern(instance, upstream)
   const context = wireContext(instance, asking, upstream, downstream, modern)
   sessions.onClosed((live, reason) => void ended(live, reason, context, log))

@@ -1,6 +1,7 @@
 /** Towards clients: the streams on which sessions, calls and subscriptions hear. */
 import { Channels } from '../gateway/channel.ts'
 import type { Context } from '../gateway/context.ts'
+import { goOn } from '../gateway/go-on.ts'
 import { listening } from '../gateway/listening.ts'
 import { Listens } from '../gateway/listens.ts'
 import { Orphans } from '../gateway/orphans.ts'
@@ -14,9 +15,10 @@ import type { UpstreamSide } from './upstream.ts'
 export type DownstreamSide = Pick<Context, 'channels' | 'posts' | 'listens'>
 
 export function wireDownstream(
-  { settings, generations, log, presence, shared }: Instance,
+  { settings, generations, log, presence, sessions, shared }: Instance,
   { asked }: Asking,
-  { links, unions }: UpstreamSide
+  { links, unions }: UpstreamSide,
+  all: () => Pick<Context, 'running'>
 ): DownstreamSide {
   const channels = new Channels(
     settings.follow(
@@ -34,13 +36,24 @@ export function wireDownstream(
   )
   const among = shared && {
     shared: {
-      orphans: new Orphans({ log, presence }),
+      orphans: new Orphans({
+        log,
+        presence,
+        goOn(key, claimed) {
+          const live = sessions.local(key.session)
+          const backend = live && generations.find(live.record.route)?.backend
+          const source = live && backend && goOn(claimed, live, backend, all().running)
+          if (source === undefined) return false
+          posts.goOn(live!, key, source, claimed)
+          return true
+        }
+      }),
       unended: new Unended(
         settings.follow({ log, instance: presence.id }, ({ streams }) => ({ retainMs: streams.retain }))
       )
     }
   }
-  const posts = new Posts(
+  const posts: Posts = new Posts(
     log,
     asked,
     settings.follow({ ...among }, ({ streams: { retry, closeAfter, behind } }) => ({

@@ -38,6 +38,8 @@ export interface RunningContext {
   readonly gates: Pick<Gates, 'of'>
   /** Milliseconds of silence, and in all. */
   readonly limits: (backend: Backend, method: string) => { readonly timeout: number; readonly maxTime: number }
+  /** How the exchange is begun, when it is not by sending the request. May throw a GatewayError. */
+  readonly begin?: (link: Link, call: Running) => Exchange
   /** What a response or notification becomes for this client; undefined: it is not for this client. */
   readonly adapt: (message: Message, running: Running) => Message | undefined
   /** What a request of the upstream becomes for this client, or why it may not be put to it. */
@@ -194,7 +196,7 @@ export class Running implements Asker, Call, MessageSource {
 
   #send(link: Link): Exchange {
     this.#link = link
-    this.#exchange = link.exchange(this.request, this)
+    this.#exchange = this.#context.begin?.(link, this) ?? link.exchange(this.request, this)
     return this.#exchange
   }
 

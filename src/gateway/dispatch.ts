@@ -27,6 +27,7 @@ import { unionMethod } from './methods/union-methods.ts'
 import { Modern } from './modern.ts'
 import { notified } from './notifications.ts'
 import { noted, noteOutcome } from './outcome.ts'
+import type { Requests } from './posts.ts'
 import type { Incoming, IncomingGet, IncomingPost, Note } from './request.ts'
 import { check, known, sessionOf } from './session-of.ts'
 
@@ -178,7 +179,11 @@ export class Dispatch {
     const begun = await begin(source, this.#mode(incoming), this.#context.sseAfter)
     if (begun.kind === 'open') {
       incoming.note.outcome = 'ok'
-      return { kind: 'stream', run: reader => this.#stream(live, noted(begun.rest, incoming.note), ids, reader) }
+      return {
+        kind: 'stream',
+        run: reader =>
+          this.#stream(live, noted(begun.rest, incoming.note), { ids, method: incoming.note.method }, reader)
+      }
     }
     const { responses } = begun
     for (const response of responses) noteOutcome(response, incoming.note)
@@ -189,13 +194,8 @@ export class Dispatch {
     return this.#finished(live, { kind: 'message', body: batch ? responses : responses[0]! })
   }
 
-  #stream(
-    live: Live,
-    source: MessageSource,
-    ids: readonly string[],
-    reader: Parameters<Context['posts']['run']>[3]
-  ): void {
-    this.#context.posts.run(live, source, ids, reader, () => void this.#finished(live, undefined))
+  #stream(live: Live, source: MessageSource, requests: Requests, reader: Parameters<Context['posts']['run']>[3]): void {
+    this.#context.posts.run(live, source, requests, reader, () => void this.#finished(live, undefined))
   }
 
   /** One request without a session is over: so is its upstream session. */

@@ -1,18 +1,20 @@
 /**
- * Streams of calls that run on another instance and are read here: when that instance dies, each of their requests ends in one
- * error, so that nobody waits for nothing (R3 of the faults, REP-03). Whoever claims a stream first does it; the dead one, should
- * it come back, writes nothing more.
+ * Streams of calls that run on another instance and are read here: when that instance dies they are gone on with, or each of
+ * their requests ends in one error, so that nobody waits for nothing (REP-03). Whoever claims a stream first does it; the dead
+ * one, should it come back, writes nothing more.
  */
 import { GatewayError } from '../errors.ts'
 import type { InstanceId, Presence } from '../instances/presence.ts'
 import { errorMessage } from '../protocol/make.ts'
-import type { StreamKey, StreamLog } from '../streams/stream-log.ts'
+import type { Claimed, StreamKey, StreamLog } from '../streams/stream-log.ts'
 import { kept } from './outgoing.ts'
 import { idsOf } from './post-facts.ts'
 
 export interface OrphansOptions {
   readonly log: StreamLog
   readonly presence: Presence
+  /** Goes on with a call; false when it cannot. */
+  readonly goOn: (key: StreamKey, claimed: Claimed) => boolean
 }
 
 /** How often (ms) it is asked whether those that write still run. */
@@ -59,7 +61,7 @@ export class Orphans {
   async #end(key: StreamKey, owner: InstanceId): Promise<void> {
     const { log, presence } = this.#options
     const claimed = await log.claim(key, owner, presence.id)
-    if (claimed === undefined) return
+    if (claimed === undefined || this.#options.goOn(key, claimed)) return
     const error = new GatewayError(
       'instance_gone',
       'the instance that ran the call is gone; whether it was done is not known'

@@ -12,7 +12,7 @@ import { type Cursor, eventId, newStream } from '../streams/event-id.ts'
 import { Follower, type FollowOptions } from '../streams/follow.ts'
 import { Pump } from '../streams/pump.ts'
 import type { Reader } from '../streams/reader.ts'
-import type { Entry, StreamKey, StreamLog, Writer } from '../streams/stream-log.ts'
+import type { Claimed, Entry, Place, StreamKey, StreamLog, Writer } from '../streams/stream-log.ts'
 import { facts } from '../telemetry/events.ts'
 import type { Orphans } from './orphans.ts'
 import { outgoing } from './outgoing.ts'
@@ -29,6 +29,12 @@ export interface PostOptions {
   readonly closeAfterMs: number | undefined
   /** `streams.behind`. */
   readonly behind: number
+}
+
+/** What a stream answers: ids as JSON texts; of one request its method. */
+export interface Requests {
+  readonly ids: readonly string[]
+  readonly method?: string | undefined
 }
 
 type Gone = Pick<OverStream, 'ids' | 'last'>
@@ -63,8 +69,8 @@ export class Posts {
   }
 
   /** Runs a source as a stream of the session; `ids` are those of the requests that it answers. */
-  run(live: Live, source: MessageSource, ids: readonly string[], reader: Reader, ended: () => void): void {
-    this.#run(live, source, ids, reader)
+  run(live: Live, source: MessageSource, { ids, method }: Requests, reader: Reader, ended: () => void): void {
+    this.#run(live, source, { ids, method }, reader)
       .catch((error: unknown) => {
         facts.notice.publish({ level: 'error', text: 'a fault of the gateway ended a stream', error })
         reader.end()
@@ -72,28 +78,48 @@ export class Posts {
       .finally(ended)
   }
 
-  async #run(live: Live, source: MessageSource, ids: readonly string[], reader: Reader): Promise<void> {
+  /** The call of an instance that died goes on here: what is left of it is written after what there is. */
+  goOn(live: Live, key: StreamKey, source: MessageSource, { writer, facts: text, last }: Claimed): void {
+    const pump = new Pump(outgoing(source), writer, this.#options.behind, undefined, last)
+    void this.#write(live, key, pump, writer, idsOf(text))
+    const reading = this.#reading.get(key.stream)
+    if (reading !== undefined) pump.attach(reading.follower)
+  }
+
+  async #run(live: Live, source: MessageSource, requests: Requests, reader: Reader): Promise<void> {
     const stream = newStream()
     const key = { session: live.record.id, stream }
-    const writer = live.ephemeral ? undefined : await this.#writer(key, ids)
+    const writer = live.ephemeral ? undefined : await this.#writer(key, requests, source.place)
     const pump = new Pump(outgoing(source), writer, this.#options.behind)
     source.onCloseStream?.(() => this.#closeNow(stream))
-    const over = pump.run()
-    this.#writing.set(stream, { live, pump, over })
+    const over = this.#write(live, key, pump, writer, requests.ids)
     const primed = writer !== undefined && hasPriming(live.record.client.version)
     this.#read(live, key, 0, reader, primed, '')
     if (primed) this.#closeLater(stream, reader)
     await over
-    this.#writing.delete(stream)
+  }
+
+  /** Resolves at the end of the stream. Never rejects. */
+  async #write(
+    live: Live,
+    key: StreamKey,
+    pump: Pump,
+    writer: Writer | undefined,
+    ids: readonly string[]
+  ): Promise<void> {
+    const over = pump.run()
+    this.#writing.set(key.stream, { live, pump, over })
+    await over
+    this.#writing.delete(key.stream)
     if (writer !== undefined && !pump.logged && !live.closed) this.#options.shared?.unended.end(key, pump, ids)
     if (writer === undefined || live.closed) return
     // Without its end in the log the stream has one event more, the error that a resume gets.
     this.#over.add(key, { ids, last: pump.logged ? pump.last : pump.last + 1, logged: pump.logged })
   }
 
-  async #writer(key: StreamKey, ids: readonly string[]): Promise<Writer | undefined> {
+  async #writer(key: StreamKey, { ids, method }: Requests, place: Place | undefined): Promise<Writer | undefined> {
     try {
-      return await this.#log.open(key, postFacts(ids))
+      return await this.#log.open(key, postFacts(ids, method), place)
     } catch (error) {
       facts.drop.publish({ reason: 'log_failed' })
       facts.notice.publish({

@@ -24,16 +24,17 @@ export class Pump {
   #writer: Writer | undefined
   #follower: Follower | undefined
   readonly #trickle: Trickle
-  #last = 0
+  #last: number
   #unlogged = 0
   /** Messages in a row that nobody was there to read. */
   #unread = 0
 
   /**
    * `behind`: how many messages the reader may lag before the source is not asked for more; after as many without a reader it
-   * is asked slowly. Without a writer nothing is logged.
+   * is asked slowly. Without a writer nothing is logged. `last`: number of the entry that the writer goes on after.
    */
-  constructor(source: Source, writer: Writer | undefined, behind: number, unread: Trickle = trickle) {
+  constructor(source: Source, writer: Writer | undefined, behind: number, unread: Trickle = trickle, last = 0) {
+    this.#last = last
     this.#source = source
     this.#writer = writer
     this.#behind = behind

@@ -67,7 +67,7 @@ function setting(t: Test, options: { bounds?: Partial<StreamBounds>; closeAfterM
   const begin = (live: Live = liveOf(), ids: string[] = ['7'], reader = new FakeReader()) => {
     const call = new Told()
     let over = false
-    posts.run(live, call, ids, reader, () => {
+    posts.run(live, call, { ids }, reader, () => {
       over = true
     })
     return { live, call, reader, over: () => until('the call is over', () => over) }
