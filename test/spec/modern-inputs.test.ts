@@ -165,6 +165,44 @@ t.test('a state is good for its own request, once (MRT-01, S7)', async t => {
   t.equal(server.heardOf('tools/call').length, 2)
 })
 
+t.test('only calls of tools, prompts and resources may ask; answers without a state begin a call anew', async t => {
+  const server = inputs()
+  const refusals: unknown[] = []
+  server.on('completion/complete', async turn => {
+    refusals.push((await turn.ask('elicitation/create', form('?'))).error)
+    turn.answer('{"completion":{"values":[]}}')
+  })
+  server.on('prompts/get', async turn => {
+    const { result } = await turn.ask('roots/list')
+    turn.answer(JSON.stringify({ messages: [], asked: result }))
+  })
+  server.on('resources/read', async turn => {
+    const { result } = await turn.ask('roots/list')
+    turn.answer(JSON.stringify({ contents: [], asked: result }))
+  })
+  const { url } = await startGateway(t, { backends: { docs: await ways.http!(t, server) } })
+  const client = new ModernClient(url, { capabilities })
+  t.match(await lastOf(await client.request('completion/complete', { ref: {}, argument: {} })), {
+    result: { completion: { values: [] } }
+  })
+  t.match(refusals, [{ code: -32601, message: /completion\/complete/ }])
+  for (const [method, params] of [
+    ['prompts/get', { name: 'p' }],
+    ['resources/read', { uri: 'a:b' }]
+  ] as const) {
+    const { result } = await lastOf(await client.request(method, params))
+    t.match(result.inputRequests, { 'input-1': { method: 'roots/list' } })
+    const inputResponses = { 'input-1': { roots: [] } }
+    const anew = await lastOf(await client.request(method, { ...params, inputResponses }))
+    t.equal(anew.result.resultType, 'input_required', 'a call of its own')
+    const { requestState } = result
+    const done = await lastOf(await client.request(method, { ...params, inputResponses, requestState }))
+    t.match(done.result, { resultType: 'complete', asked: { roots: [] } })
+    t.equal(server.heardOf(method).length, 2)
+    t.notMatch(server.heardOf(method)[1]!.source.toString(), 'inputResponses')
+  }
+})
+
 t.test('too many rounds end the call, upstream too; progress has the token of each round', async t => {
   const server = inputs()
   let turn: Turn | undefined
