@@ -61,12 +61,27 @@ export class ListNews {
     for (const { union } of this.#options.routes()) if (union?.has(backend)) this.#pend(union, kind, [backend], said)
   }
 
-  /** The union took the place of another; these of its backends have another part in its lists than before. */
-  succeeded(union: Union, before: Union, capability: Kind['capability'], backends: readonly Backend[]): void {
+  /** The union took the place of another. `touched`: those of its backends whose part in the lists is another one than before. */
+  succeeded(
+    union: Union,
+    before: Union,
+    touched: (capability: Kind['capability']) => readonly Backend[] | undefined
+  ): void {
     if (this.#closed) return
-    this.#state(union, capability).next = this.#state(before, capability).next
-    for (const kind of Object.values(kinds))
-      if (kind.capability === capability) this.#pend(union, kind, backends, false)
+    for (const kind of Object.values(kinds)) {
+      const { next, pending } = this.#state(before, kind.capability)
+      this.#state(union, kind.capability).next = next
+      const backends = touched(kind.capability)
+      if (backends !== undefined) this.#pend(union, kind, backends, false)
+      // What was heard a moment ago.
+      if (pending?.kinds.has(kind))
+        this.#pend(
+          union,
+          kind,
+          [...pending.backends].filter(one => union.has(one)),
+          pending.said
+        )
+    }
   }
 
   close(): void {

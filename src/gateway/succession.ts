@@ -64,10 +64,9 @@ function inherit(
 ): void {
   if (was?.union === undefined || now.union === undefined) return
   for (const live of lives) now.union.view(live).inherit(was.union.view(live))
-  for (const capability of open) {
-    const backends = now.backends.filter(({ name }) => touched[capability].has(name))
-    news.succeeded(now.union, was.union, capability, backends)
-  }
+  news.succeeded(now.union, was.union, capability =>
+    open.includes(capability) ? now.backends.filter(({ name }) => touched[capability].has(name)) : undefined
+  )
 }
 
 /** Not, when none of the backends that came, left or changed has anything of the kind. */

@@ -79,6 +79,20 @@ t.test('another backend that lists the same is not heard of by who has the lists
   t.same(await tools(client), ['t', 'u', 'w'])
 })
 
+t.test('what a backend said just before the change is not forgotten', async t => {
+  const { open, reload, servers } = await on(t, { a: everything, b: { tools: ['u'] } }, { a: {}, b: {} })
+  const { client, heard } = await open('tools')
+  servers.b!.tools.push('v')
+  servers.b!.announce('notifications/tools/list_changed')
+  // Heard, and not told yet.
+  await until('it is heard', async () => (await tools(client)).includes('v'))
+  t.same(heard(), [])
+  await reload({ a: {}, b: {} }, { listTtl: '1m' })
+  await until('it is told', () => heard().length > 0)
+  await aWhile()
+  t.same(heard(), ['tools'])
+})
+
 t.test('a session that has listed nothing is told though the backend that comes does not answer', async t => {
   const { open, reload, servers } = await on(t, { a: everything, b: everything, c: everything }, { a: {}, b: {} })
   servers.c!.on('initialize', () => {})
