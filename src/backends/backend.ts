@@ -78,11 +78,20 @@ export interface Upstream {
   exchange(request: Message): Exchange
 }
 
+/** A request as its client sent it, and where: what is the same when it comes back with answers. */
+export interface Origin {
+  readonly route: string
+  readonly principal: Principal
+  readonly request: Message
+}
+
 /** Of one exchange. */
 export interface Call {
   readonly principal: Principal
   /** What the client's `Mcp-Name` says, of a method of which it is not known here what that mirrors. */
   readonly named?: string
+  /** Of a client that can come back with answers. */
+  readonly origin?: Origin | undefined
   /** Closes the client's connection now, while the exchange goes on; the client comes back for the rest (R18). */
   closeStream?(): void
 }

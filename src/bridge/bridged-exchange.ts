@@ -3,8 +3,10 @@
  * becomes requests on the client's stream, and their answers the next round of the same request (decisions: "How an input
  * ends there"). To whoever reads it is one exchange.
  */
+
 import { randomUUID } from 'node:crypto'
 import type { Call, Exchange } from '../backends/backend.ts'
+import type { Placed } from '../backends/under-way.ts'
 import { GatewayError } from '../errors.ts'
 import { refusal } from '../gateway/refusal.ts'
 import { withParam } from '../protocol/edit.ts'
@@ -38,7 +40,10 @@ interface Question {
   readonly method: string
 }
 
-export class BridgedExchange implements Exchange {
+export class BridgedExchange implements Exchange, Placed {
+  list: unknown
+  before: Placed | undefined
+  after: Placed | undefined
   readonly place: Place | undefined
   readonly #link: Questions
   readonly #request: Message

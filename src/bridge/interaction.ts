@@ -3,7 +3,7 @@
  * is an exchange of its own towards the client, while that with the upstream goes on (2026-07-28 basic/patterns/mrtr;
  * decisions: "When `input_required` is returned", "While parked").
  */
-import type { Backend, Call, Exchange, Link } from '../backends/backend.ts'
+import type { Backend, Call, Exchange, Link, Origin } from '../backends/backend.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import type { Refusal } from '../exchanges/running.ts'
 import { withId, withParam } from '../protocol/edit.ts'
@@ -15,7 +15,6 @@ import type { Place } from '../streams/stream-log.ts'
 import { facts } from '../telemetry/events.ts'
 import { type Answered, type Input, inputMethods, inputRequired, urlsRequired } from './inputs.ts'
 import { sampledForOlderServer } from './older-sampling.ts'
-import type { Origin } from './origin.ts'
 import type { Parked } from './parked.ts'
 import { Questions } from './questions.ts'
 
@@ -66,7 +65,7 @@ export class Interaction implements Exchange {
     this.#request = request
     this.call = call
     this.#asking = asking
-    this.origin = asking.parked.origin(call)
+    this.origin = call.origin
     this.#questions = new Questions(() => this.#gathered(), asking.link.knowsModern === true)
     this.live = asking.live
     this.backend = asking.backend
@@ -92,8 +91,8 @@ export class Interaction implements Exchange {
     this.#isParked = false
     this.#request = request
     this.call = call
-    const { link, parked } = this.#asking
-    this.origin = parked.origin(call)
+    const { link } = this.#asking
+    this.origin = call.origin
     for (const { input, answer } of answered) {
       this.#questions.open.delete(input.key)
       const adapted =

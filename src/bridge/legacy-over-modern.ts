@@ -2,8 +2,10 @@
  * A modern upstream as a legacy session sees it: a conversation that remembers what the session said of itself, and says it
  * with every request (decisions: "Upstream eras and the bridges").
  */
+
 import type { Backend, Call, Exchange, Link, Server, Upstream } from '../backends/backend.ts'
 import { failed, Queue } from '../backends/queue.ts'
+import { UnderWay } from '../backends/under-way.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import { withMetas } from '../protocol/envelope.ts'
 import { listKinds } from '../protocol/list-kinds.ts'
@@ -42,7 +44,7 @@ export class LegacyOverModern implements Link, Questions, Member {
   /** JSON texts: what the session's client can do, and who it is. */
   readonly capabilities: string
   readonly #info: string
-  readonly #exchanges = new Set<BridgedExchange>()
+  readonly #exchanges = new UnderWay<BridgedExchange>()
   readonly #asked = new Map<string, BridgedExchange>()
   readonly #listening: Listening | undefined
   readonly #backend: Backend
@@ -132,7 +134,7 @@ export class LegacyOverModern implements Link, Questions, Member {
   async close(): Promise<void> {
     this.#closed = true
     this.retire()
-    for (const exchange of [...this.#exchanges]) exchange.cancel('the session was closed')
+    for (const exchange of this.#exchanges.now()) exchange.cancel('the session was closed')
   }
 
   #changed(): void {

@@ -1,17 +1,10 @@
 /** What has to be the same in every round of a request, whoever sends it (decisions: "`requestState` made by the gateway"). */
 import { createHash } from 'node:crypto'
-import type { Principal } from '../auth/principal.ts'
+import type { Origin } from '../backends/backend.ts'
 import { GatewayError } from '../errors.ts'
 import { canonical } from '../protocol/canonical.ts'
 import { type Message, stringParam, textParam } from '../protocol/message.ts'
 import { nameParam } from '../protocol/named-by.ts'
-
-/** Whose request it is, as the client sent it. */
-export interface Origin {
-  readonly route: string
-  readonly principal: Principal
-  readonly request: Message
-}
 
 /** Of caller, method, name or URI, and arguments; base64url. `_meta` and what answers questions differ from round to round. */
 export function digestOf({ route, principal, request }: Origin): string {

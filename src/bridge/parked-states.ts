@@ -3,9 +3,10 @@
  * the same principal and for a time (2026-07-28 basic/patterns/mrtr, "Server Requirements"; decisions: "`requestState` made
  * by the gateway").
  */
+import type { Origin } from '../backends/backend.ts'
 import { GatewayError } from '../errors.ts'
 import type { Sealer } from '../protocol/seal.ts'
-import { digestOf, notGood, type Origin } from './origin.ts'
+import { digestOf, notGood } from './origin.ts'
 
 /** Which exchange, and how many of its rounds were over. */
 export interface Mark {

@@ -4,13 +4,13 @@
  */
 import { randomBytes } from 'node:crypto'
 import { anonymous } from '../auth/principal.ts'
-import type { Call } from '../backends/backend.ts'
+import type { Call, Origin } from '../backends/backend.ts'
 import { type Countdown, Waiting } from '../exchanges/countdown.ts'
 import type { Sealer } from '../protocol/seal.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import { type Answered, answersIn } from './inputs.ts'
 import type { Interaction } from './interaction.ts'
-import { notGood, type Origin } from './origin.ts'
+import { notGood } from './origin.ts'
 import { ParkedStates } from './parked-states.ts'
 
 /** Read when they are used: they may change. */
@@ -61,8 +61,6 @@ export class Parked {
   readonly #waiting = new Map<string, Entry>()
   /** Those that still have something upstream. */
   readonly #held = new Map<Interaction, Entry>()
-  /** Of calls under way. */
-  readonly #origins = new Map<Call, Origin>()
   readonly #claimed = new WeakMap<Call, Claimed>()
   /** By the call that its last round answered. */
   readonly #left = new WeakMap<Call, Interaction>()
@@ -79,16 +77,6 @@ export class Parked {
 
   get rounds(): number {
     return this.#options.rounds
-  }
-
-  /** The call may be parked, until it is over. */
-  expect(call: Call, origin: Origin): void {
-    this.#origins.set(call, origin)
-  }
-
-  /** Of a call under way that may be parked. */
-  origin(call: Call): Origin | undefined {
-    return this.#origins.get(call)
   }
 
   /** A round is over. Gives the state by which the next one finds it; undefined: too many wait. */
@@ -147,7 +135,6 @@ export class Parked {
 
   /** The call is over: what it was to go on with and did not is given up. */
   over(call: Call): void {
-    this.#origins.delete(call)
     this.resuming(call)?.interaction.cancel('the call was given up')
   }
 

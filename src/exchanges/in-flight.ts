@@ -1,4 +1,5 @@
 /** The calls of each session that run now. Responses are matched by exchange, never through this; cancellation is. */
+import { UnderWay } from '../backends/under-way.ts'
 import { type Message, sameId } from '../protocol/message.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import type { Later } from './acting.ts'
@@ -19,7 +20,7 @@ interface Undecided extends Cancellable {
 }
 
 export class InFlight {
-  readonly #calls = new Map<Live, Set<Running>>()
+  readonly #calls = new Map<Live, UnderWay<Running>>()
   readonly #undecided = new Set<Undecided>()
   #size = 0
   #idle: PromiseWithResolvers<void> | undefined
@@ -30,9 +31,12 @@ export class InFlight {
 
   add(running: Running): void {
     const { live } = running
-    const calls = this.#calls.get(live)
-    if (calls === undefined) this.#calls.set(live, new Set([running]))
-    else calls.add(running)
+    let calls = this.#calls.get(live)
+    if (calls === undefined) {
+      calls = new UnderWay()
+      this.#calls.set(live, calls)
+    }
+    calls.add(running)
     live.busy++
     this.#size++
   }
@@ -69,7 +73,7 @@ export class InFlight {
   find(live: Live, id: string): Cancellable | undefined {
     const awaited = named(this.awaited(live), id)
     if (awaited.some(({ hasParts }) => hasParts)) return only(awaited)
-    const running = named(this.#calls.get(live) ?? [], id)
+    const running = named(this.of(live), id)
     if (running.length > 1) return undefined
     // What waits for a call of its own to be answered has the id of that call.
     return running[0] ?? only(awaited)
@@ -87,11 +91,11 @@ export class InFlight {
 
   /** Oldest first. */
   of(live: Live): Iterable<Running> {
-    return this.#calls.get(live) ?? []
+    return this.#calls.get(live)?.now() ?? []
   }
 
   *all(): Iterable<Running> {
-    for (const calls of this.#calls.values()) yield* calls
+    for (const calls of this.#calls.values()) yield* calls.now()
   }
 
   /** Calls in flight at a backend. */

@@ -3,10 +3,12 @@
  * sends what was refused with a lost session once more, watches the deadlines, gives requests of the upstream ids of ours,
  * and ends with one response, one error, or, cancelled, with nothing (decisions: "How a call ends").
  */
+
 import type { Principal } from '../auth/principal.ts'
-import type { Backend, Call, Exchange, Link } from '../backends/backend.ts'
+import type { Backend, Call, Exchange, Link, Origin } from '../backends/backend.ts'
 import type { Admission, Ended, Gate } from '../backends/gate.ts'
 import type { Gates } from '../backends/gates.ts'
+import type { Placed } from '../backends/under-way.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import type { Links } from '../links/links.ts'
 import { failureOf } from '../protocol/failure.ts'
@@ -48,13 +50,17 @@ export interface RunningContext {
   readonly outside: (live: Live, message: Message) => void
 }
 
-export class Running implements Asker, Call, MessageSource {
+export class Running implements Asker, Call, MessageSource, Placed {
   readonly live: Live
   readonly backend: Backend
   readonly request: Message
   /** Whether requests of the upstream can go out on this call's own response; else they go on the channel. */
   readonly streamable: boolean
   named?: string
+  origin: Origin | undefined
+  list: unknown
+  before: Placed | undefined
+  after: Placed | undefined
   readonly #context: RunningContext
   readonly #started = performance.now()
   readonly #gate: Gate

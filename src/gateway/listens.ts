@@ -9,7 +9,7 @@ import type { Context } from './context.ts'
 import { type HonourOptions, honour } from './honour.ts'
 import { filterOf } from './listen-filter.ts'
 import { ListeningSeat } from './listening-seat.ts'
-import { serverInfoOf } from './modern-call.ts'
+import { serverInfoOf } from './modern-source.ts'
 import type { IncomingPost } from './request.ts'
 import type { Route } from './route.ts'
 import type { Caller } from './seats.ts'
@@ -86,7 +86,7 @@ export class Listens {
         kind: 'stream',
         run: reader => {
           reader.onGone(over)
-          subscription.begin(reader, honoured, serverInfoOf(backend?.result) ?? self.info)
+          subscription.begin(reader, honoured, serverInfoOf(backend) ?? self.info)
         }
       }
     } catch (error) {

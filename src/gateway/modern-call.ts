@@ -3,17 +3,14 @@ import type { Backend } from '../backends/backend.ts'
 import { legacyCapabilities } from '../bridge/legacy-capabilities.ts'
 import type { Claimed } from '../bridge/parked.ts'
 import { Running } from '../exchanges/running.ts'
-import type { MessageSource } from '../exchanges/source.ts'
 import { type Message, textMeta } from '../protocol/message.ts'
 import { foreignName } from '../protocol/mirrored.ts'
 import { capabilitiesKey, interactive } from '../protocol/modern.ts'
 import type { Live } from '../sessions/lifecycle.ts'
 import type { Context } from './context.ts'
 import type { Holder } from './modern-handles.ts'
-import { type Answering, forModern } from './modern-view.ts'
 import type { IncomingPost } from './request.ts'
 import type { Caller } from './seats.ts'
-import { self } from './self.ts'
 
 /** Whose request it is. */
 export type Asker = Pick<IncomingPost, 'route' | 'principal' | 'address' | 'rawHeaders'>
@@ -99,7 +96,7 @@ export class ModernCall {
   #begin(running: Running): Running {
     const { route, principal } = this.caller
     if (interactive.has(this.request.method!)) {
-      this.#context.parked.expect(running, { route, principal, request: this.request })
+      running.origin = { route, principal, request: this.request }
     }
     if (this.#named !== undefined) running.named = this.#named
     this.#running.push(running)
@@ -117,34 +114,17 @@ export class ModernCall {
     )
   }
 
+  /** The last call that was made: of several backends one answers. */
+  get asked(): Running | undefined {
+    return this.#running.at(-1)
+  }
+
   /** A task belongs to the backend that was asked last: a call that begins one, or is about one, asks one alone. */
-  readonly #taskName: Answering['task'] = (id, isNew) => {
-    const { backend, live } = this.#running.at(-1)!
+  taskName(id: string, isNew: boolean): string {
+    const { backend, live } = this.asked!
     const { taskHandles, taskKeeping, keepsTasks } = this.#context
     if (isNew && keepsTasks(backend)) taskKeeping.keep(live)
     return taskHandles.of({ backend, id }, this.#holder)
-  }
-
-  /** What is told of a source's messages. `answers`: the backend that answers for itself. */
-  view(source: MessageSource, request: Message, answers: Backend | undefined): MessageSource {
-    const { known, hints } = this.#context
-    const answering: Answering = {
-      get server() {
-        return serverInfoOf(answers && known.get(answers)?.result) ?? self.info
-      },
-      // Of several backends one reads.
-      hint: () => hints.of(answers ?? this.#running.at(-1)?.backend, request.method!),
-      task: this.#taskName
-    }
-    return {
-      async next() {
-        for (let message = await source.next(); message !== undefined; message = await source.next()) {
-          const seen = forModern(message, request, answering)
-          if (seen !== undefined) return seen
-        }
-        return undefined
-      }
-    }
   }
 
   /** The answer is out, or nobody waits for it. */
@@ -152,23 +132,10 @@ export class ModernCall {
     const { parked, seats } = this.#context
     this.seat.busy--
     for (const running of this.#running) parked.over(running)
+    if (this.#stands.length === 0) return
     for (const stand of this.#stands.splice(0)) {
       const live = stand()
       if (live !== undefined) seats.drop(live)
     }
   }
-}
-
-/** JSON text by the InitializeResult that it stands in. */
-let latest: { readonly result: string; readonly info: string | undefined } | undefined
-
-/** Of an InitializeResult. Parsing it anew for each call would cost more than the call. */
-export function serverInfoOf(result: string | undefined): string | undefined {
-  if (result === undefined) return undefined
-  if (latest?.result !== result) {
-    const { serverInfo } = JSON.parse(result) as { serverInfo?: unknown }
-    const isInfo = typeof serverInfo === 'object' && serverInfo !== null
-    latest = { result, info: isInfo ? JSON.stringify(serverInfo) : undefined }
-  }
-  return latest.info
 }

@@ -20,9 +20,9 @@ export interface Answering {
   /** JSON text of who answers. */
   readonly server: string
   /** How long results of theirs may be kept of which nothing is said. */
-  readonly hint: () => Hint
+  hint(): Hint
   /** What a task is called that a result is, or is about. `isNew`: the result is what began it. */
-  readonly task: (id: string, isNew: boolean) => string
+  task(id: string, isNew: boolean): string
 }
 
 /** Undefined: it is not for this request. */
@@ -81,7 +81,7 @@ interface Found {
 }
 
 function resultFor(message: Message, request: Message, answering: Answering): Message {
-  const { server, hint, task } = answering
+  const { server } = answering
   const { source, scanned } = message
   const { keys, spans } = scanned.top
   const start = spans[2 * keys.indexOf('result')]!
@@ -106,7 +106,7 @@ function resultFor(message: Message, request: Message, answering: Answering): Me
   let added = found.has('resultType') ? '' : `"resultType":${type},`
   let result =
     type === '"task"' || ofTasks.has(request.method!)
-      ? withHandles(message, start, id => task(id, !ofTasks.has(request.method!)))
+      ? withHandles(message, start, id => answering.task(id, !ofTasks.has(request.method!)))
       : request.method === 'tools/list'
         ? withoutTaskSupport(message, start)
         : message
@@ -116,7 +116,7 @@ function resultFor(message: Message, request: Message, answering: Answering): Me
     else result = splice(result, { ...span, text: value })
   }
   if (type === '"complete"' && cacheable.has(request.method!)) {
-    const { ttlMs, cacheScope } = membersOf(hintOf(text('ttlMs'), text('cacheScope')) ?? hint())
+    const { ttlMs, cacheScope } = membersOf(hintOf(text('ttlMs'), text('cacheScope')) ?? answering.hint())
     if (!isDuration(text('ttlMs'))) set('ttlMs', String(ttlMs))
     if (!scopes.has(text('cacheScope'))) set('cacheScope', `"${cacheScope}"`)
   }

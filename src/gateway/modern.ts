@@ -25,6 +25,7 @@ import { discover } from './methods/discover.ts'
 import { ofTask } from './methods/modern-tasks.ts'
 import { unionMethod } from './methods/union-methods.ts'
 import { ModernCall } from './modern-call.ts'
+import { ModernSource } from './modern-source.ts'
 import { requireTasks } from './modern-tasks.ts'
 import { noted, noteOutcome } from './outcome.ts'
 import type { IncomingPost } from './request.ts'
@@ -75,7 +76,7 @@ export class Modern {
 
   async #answer(request: Message, incoming: IncomingPost, mode: ResponseMode, call: ModernCall): Promise<Answer> {
     const { note, route } = incoming
-    const source = call.view(this.#source(request, incoming, call), request, route.backend)
+    const source = new ModernSource(this.#source(request, incoming, call), call, route.backend, this.#context)
     const begun = await begin(source, mode, this.#context.sseAfter)
     if (begun.kind === 'open') {
       note.outcome = 'ok'

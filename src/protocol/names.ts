@@ -4,7 +4,7 @@
  */
 
 /** Longer strings (bytes between the quotes) are decoded each time. */
-const longest = 32
+const longest = 48
 const slots = 1_024
 
 /** The latest string of each slot and its bytes: ASCII without escapes, one byte a character. */

@@ -27,8 +27,7 @@ function parkedOf(t: Test, { timeoutMs = 60_000, rounds = 10 } = {}) {
   t.teardown(() => parked.close())
   const request = (id = '1'): Message => makeRequest(id, 'tools/call', { name: 'x', arguments: {}, _meta: {} })
   const begin = (live = { record: { principal: principal.key } } as Live) => {
-    const call: Call = { principal }
-    parked.expect(call, { route: '/mcp', principal, request: request() })
+    const call: Call = { principal, origin: { route: '/mcp', principal, request: request() } }
     const cancelled: (string | undefined)[] = []
     const sent: Message[] = []
     const upstream = new Queue({ cancel: reason => void cancelled.push(reason), detach() {} })

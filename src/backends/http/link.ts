@@ -1,9 +1,11 @@
 /** One conversation with a Streamable HTTP upstream of the legacy era: its session, or none when it gave no id. */
+
 import { makeNotification, makeRequest, makeResult } from '../../protocol/make.ts'
 import { type Message, textMeta } from '../../protocol/message.ts'
 import { bytes } from '../../protocol/write.ts'
 import { facts } from '../../telemetry/events.ts'
 import type { Call, Exchange, Link, OpenOptions, Server } from '../backend.ts'
+import { UnderWay } from '../under-way.ts'
 import { type Home, HttpExchange } from './exchange.ts'
 import { broke, sessionLost, unanswered } from './faults.ts'
 import { type LegHeaders, legHeaders } from './headers.ts'
@@ -24,7 +26,7 @@ export class HttpLink implements Link, Home, Audience {
   readonly session: string | undefined
   headers: LegHeaders
   readonly #options: OpenOptions
-  readonly #exchanges = new Set<HttpExchange>()
+  readonly #exchanges = new UnderWay<HttpExchange>()
   readonly #listener = new Listener(this)
   /** Somebody listened for what belongs to no exchange, not only beside one. */
   #isForNews = false
@@ -100,7 +102,7 @@ export class HttpLink implements Link, Home, Audience {
     if (this.#over) return
     this.#over = true
     this.#listener.listen(false)
-    for (const exchange of [...this.#exchanges]) exchange.queue.cancel('the session was closed')
+    for (const exchange of this.#exchanges.now()) exchange.queue.cancel('the session was closed')
     await Promise.all(this.#telling ?? [])
     if (this.session !== undefined && !stays) {
       await this.wire.control('DELETE', this.headers.delete, null, this.#shortly).catch(() => {})

@@ -1,8 +1,10 @@
 /** What one opener has of a modern upstream. There is no conversation: it says who asks, and ends what was asked. */
+
 import { GatewayError } from '../../errors.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { Call, Exchange, Link, OpenOptions, Server, Upstream } from '../backend.ts'
 import { failed } from '../queue.ts'
+import { UnderWay } from '../under-way.ts'
 import { unavailable } from './faults.ts'
 import type { Modern } from './modern.ts'
 import type { ModernExchange } from './modern-exchange.ts'
@@ -13,7 +15,7 @@ export class ModernHttpLink implements Link {
   readonly upstream: Upstream
   readonly #modern: Modern
   readonly #options: OpenOptions
-  readonly #exchanges = new Set<ModernExchange>()
+  readonly #exchanges = new UnderWay<ModernExchange>()
   readonly #forget: () => void
   #over = false
 
@@ -58,7 +60,7 @@ export class ModernHttpLink implements Link {
     if (this.#over) return
     this.#over = true
     this.#forget()
-    for (const { queue } of [...this.#exchanges]) queue.cancel()
+    for (const { queue } of this.#exchanges.now()) queue.cancel()
   }
 
   /** What is under way may still end well; the next request is for whoever opens anew. */

@@ -1,18 +1,23 @@
 /** One request that is posted, whatever the era: sent once, its messages told apart, paused while nobody reads them. */
+
 import { GatewayError } from '../../errors.ts'
 import { withId } from '../../protocol/edit.ts'
 import { type Batch, isBatch, type Message, read } from '../../protocol/message.ts'
 import { bytes } from '../../protocol/write.ts'
 import { facts } from '../../telemetry/events.ts'
 import { Queue, type Transport } from '../queue.ts'
+import type { Placed } from '../under-way.ts'
 import { broke, codeOf, invalid, overloaded } from './faults.ts'
 import { Leg } from './leg.ts'
 import { answers, isProgressOf, type Origin } from './origin.ts'
 import type { Fault, Headers, Reader } from './reader.ts'
 import type { Wire } from './wire.ts'
 
-export abstract class Posted<Home extends { readonly wire: Wire }> implements Transport, Reader {
+export abstract class Posted<Home extends { readonly wire: Wire }> implements Transport, Reader, Placed {
   readonly queue = new Queue(this)
+  list: unknown
+  before: Placed | undefined
+  after: Placed | undefined
   /** The id that the response will carry. */
   protected readonly callerId: string
   protected readonly origin: Origin
