@@ -48,6 +48,6 @@ export async function startInstances(
     })
     return gateway
   }
-  await Promise.all(Array.from({ length: count }, () => start()))
+  for (let i = 0; i < count; i++) await start()
   return { server, all, start }
 }
