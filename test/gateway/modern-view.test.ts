@@ -153,3 +153,16 @@ t.test('ids of tasks are what their holder calls them, wherever they stand', t =
   t.notMatch(at('tools/call', plain), /old|new/, 'a result that is no task has no ids of tasks')
   t.end()
 })
+
+t.test('tools are listed without what they are as legacy tasks', t => {
+  const list = (tools: string) => seen(`{"tools":${tools}}`, 'tools/list')
+  const tool = (rest: string) => `{"name":"a",${rest}"inputSchema":{}}`
+  const of = (rest: string) => JSON.parse(list(`[${tool(rest)}]`)).tools[0]
+  t.same(of('"execution":{"taskSupport":"optional"},'), { name: 'a', inputSchema: {} })
+  t.same(of('"execution":{"taskSupport":"optional","x":1},'), { name: 'a', execution: { x: 1 }, inputSchema: {} })
+  for (const other of ['"execution":{"x":"taskSupport"},', '"execution":"taskSupport",', '"x":{"taskSupport":1},']) {
+    t.same(of(other), JSON.parse(tool(other)))
+  }
+  t.match(list('"taskSupport"'), '"tools":"taskSupport"')
+  t.end()
+})

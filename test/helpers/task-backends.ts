@@ -74,6 +74,10 @@ export class TaskStream {
     this.#response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id: this.#id, result })}\n\n`)
   }
 
+  break(): void {
+    this.#response.destroy()
+  }
+
   get #meta(): Record<string, unknown> {
     return { 'io.modelcontextprotocol/subscriptionId': this.#id }
   }

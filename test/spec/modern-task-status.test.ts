@@ -1,9 +1,13 @@
 /** Status of tasks on `subscriptions/listen` (extensions/tasks, "Task Status Notifications"). */
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { value } from '../../src/protocol/write.ts'
 import { startGateway } from '../helpers/gateway.ts'
+import { startLegacy } from '../helpers/legacy.ts'
 import { lastOf, type ModernClient } from '../helpers/modern.ts'
 import type { RawResponse } from '../helpers/raw-client.ts'
+import { Scripted, type Turn } from '../helpers/scripted.ts'
+import { stdioUpstream } from '../helpers/stdio-upstream.ts'
 import { heardOf, nextStream, startTaskServer, taskClient, taskIn } from '../helpers/task-backends.ts'
 import { until } from '../helpers/until.ts'
 
@@ -123,6 +127,88 @@ t.test('a backend that does not agree is not waited for: the acknowledgement lea
     { method: 'notifications/subscriptions/acknowledged', params: { notifications: { taskIds: undefined } } },
     { id: 'l', result: { resultType: 'complete' } }
   ])
+})
+
+t.test('a backend that says nothing is waited for 2 s, and what it says later is not heard', async t => {
+  const server = await startTaskServer(t)
+  const { url } = await startGateway(t, { backends: { jobs: { kind: 'http', url: server.url } } })
+  const opening = nextStream(server)
+  const began = performance.now()
+  const listening = listen(taskClient(url), ['a'])
+  const stream = await opening
+  const { events } = await listening
+  const { messages } = await events.whole()
+  t.ok(performance.now() - began > 1_900)
+  t.match(messages, [{ params: { notifications: { taskIds: undefined } } }, { id: 'l', result: {} }])
+  await until('the backend is not listened to any more', () => stream.gone)
+})
+
+t.test('backends that are away, or of an older revision, tell of no tasks; the others do', async t => {
+  const [server, { upstream }] = [await startTaskServer(t), await startLegacy(t)]
+  const { url } = await startGateway(t, {
+    backends: {
+      away: { kind: 'http', url: 'http://127.0.0.1:1/mcp' },
+      older: { kind: 'http', url: upstream.url },
+      jobs: { kind: 'http', url: server.url }
+    }
+  })
+  const opening = nextStream(server)
+  const listening = listen(taskClient(url), ['away~a', 'older~a', 'jobs~a'])
+  const stream = await opening
+  stream.acknowledge()
+  const { events } = await listening
+  const message = inOrder(events)
+  t.match(await message(), { params: { notifications: { taskIds: ['jobs~a'] } } })
+  t.same((await events.until(({ messages }) => messages[0])).params.notifications.taskIds, ['jobs~a'])
+  stream.break()
+  t.match(await message(), { id: 'l', result: { resultType: 'complete' } }, 'what breaks ends it, too')
+})
+
+t.test('a client that leaves before that is not listened for', async t => {
+  const server = await startTaskServer(t)
+  const { url } = await startGateway(t, { backends: { jobs: { kind: 'http', url: server.url } } })
+  const opening = nextStream(server)
+  const gone = new AbortController()
+  const listening = taskClient(url).request(
+    'subscriptions/listen',
+    { notifications: { taskIds: ['a'] } },
+    { signal: gone.signal }
+  )
+  listening.catch(() => {})
+  const stream = await opening
+  gone.abort()
+  await until('the backend is not listened to any more', () => stream.gone)
+})
+
+t.test('programs tell of tasks on their pipe', async t => {
+  const server = new Scripted()
+  server.on('server/discover', turn =>
+    turn.answer(
+      JSON.stringify({
+        resultType: 'complete',
+        supportedVersions: ['2026-07-28'],
+        capabilities: { extensions: { 'io.modelcontextprotocol/tasks': {} } }
+      })
+    )
+  )
+  let subscription: Turn | undefined
+  server.on('subscriptions/listen', turn => {
+    const { notifications } = value(turn.message).params as { notifications: { taskIds?: string[] } }
+    if (notifications.taskIds === undefined) return turn.answer('{"resultType":"complete"}')
+    subscription = turn
+    turn.notify('notifications/subscriptions/acknowledged', { notifications, ...meta(turn) })
+  })
+  const meta = ({ message }: Turn) => ({ _meta: { 'io.modelcontextprotocol/subscriptionId': Number(message.id) } })
+  const { command, args, close } = await stdioUpstream(server)
+  t.teardown(close)
+  const { url } = await startGateway(t, { backends: { jobs: { kind: 'stdio', command, args, era: 'modern' } } })
+  const { events, destroy } = await listen(taskClient(url), ['a'])
+  const message = inOrder(events)
+  t.match(await message(), { params: { notifications: { taskIds: ['a'] } } })
+  subscription!.notify('notifications/tasks', { taskId: 'a', status: 'working', ...meta(subscription!) })
+  t.match(await message(), { method: 'notifications/tasks', params: { taskId: 'a', status: 'working', ...tag } })
+  destroy()
+  await subscription!.cancelled
 })
 
 t.test('when the backend stops telling before the tasks are over, the subscription ends', async t => {

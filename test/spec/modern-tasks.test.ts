@@ -176,3 +176,25 @@ t.test('legacy clients hear nothing of the extension: what can run plainly does,
     await session.delete()
   }
 })
+
+t.test('of handlers each era hears of its own tasks', async t => {
+  const path = fileURLToPath(new URL('../fixtures/conformance/module-tasks-handler.ts', import.meta.url))
+  const own = { kind: 'module', path }
+  const { url } = await startGateway(t, {
+    backends: { one: own, two: own },
+    routes: { '/one': { backends: ['one'] }, '/both': { backends: ['one', 'two'] } }
+  })
+  for (const path of ['/one', '/both']) {
+    const href = new URL(path, url).href
+    const { capabilities } = (await lastOf(await taskClient(href).request('server/discover'))).result
+    t.same([capabilities.tasks, capabilities.extensions], [undefined, { 'io.modelcontextprotocol/tasks': {} }])
+    for (const [version, has] of [
+      ['2025-11-25', true],
+      ['2025-06-18', false]
+    ] as const) {
+      const { result } = (await new RawClient(href).post(initialize(version))).json
+      t.equal(result.capabilities.tasks !== undefined, has, version)
+      t.equal(result.capabilities.extensions, undefined, version)
+    }
+  }
+})

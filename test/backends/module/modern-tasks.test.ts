@@ -36,7 +36,7 @@ function clientAt(t: Test, backend: ModuleBackend, principal: string = anonymous
     get,
     begin: async () => (await ask('tools/call', { name: 'job' })).result.taskId,
     async over(taskId) {
-      await until('the end of the task', async () => /ed$/.test((await get(taskId)).status))
+      await until('the end of the task', async () => /^(completed|failed|cancelled)$/.test((await get(taskId)).status))
       return get(taskId)
     }
   }
@@ -207,6 +207,59 @@ t.test('a handler that decides itself asks its client first, and goes on as a ta
   t.match(await clientAt(t, backend).over(result.taskId), { result: { content: [{ text: 'for alice' }] } })
   t.match((await call('nobody', capabilities)).at(-1), { result: { content: [{ text: 'not worth a task' }] } })
   t.match((await call('oops', capabilities)).at(-1), { error: { code: -32050, message: 'oops', data: { a: 1 } } })
+})
+
+t.test('what it asked and did not wait for is taken back, before it is a task and after', async t => {
+  const form = { type: 'object', properties: {} } as const
+  const backend = await serve(t, {
+    tools: [
+      job(
+        async ({ elicit, becomeTask, client }) => {
+          if (client.info.name === 'patient') becomeTask()
+          elicit('Never mind', form).catch(() => {})
+          await new Promise(resolve => setImmediate(resolve))
+          return 'done'
+        },
+        'optional',
+        { begins: 'handler' }
+      )
+    ]
+  })
+  const client = await connect(t, backend)
+  const said = await client.tool('job', {}, envelope({ elicitation: {}, ...withTasks }))
+  t.match(
+    said.map(({ method }) => method),
+    ['elicitation/create', 'notifications/cancelled', undefined]
+  )
+  t.match(said.at(-1), { result: { content: [{ text: 'done' }] } })
+  const patient = {
+    ...envelope({ elicitation: {}, ...withTasks }),
+    'io.modelcontextprotocol/clientInfo': { name: 'patient' }
+  }
+  const { taskId } = (await client.tool('job', {}, patient)).at(-1)!.result
+  t.match(await clientAt(t, backend).over(taskId), { status: 'completed', inputRequests: undefined })
+})
+
+t.test('an answer that is too large fails the call, and the task', async t => {
+  for (const begins of ['call', 'handler'] as const) {
+    const tool = job(() => 'x'.repeat(2_000), 'optional', { begins })
+    const client = clientAt(t, await serve(t, { tools: [tool] }, { limits: { upstream: 1_000 } }))
+    const said = await client.ask('tools/call', { name: 'job' })
+    if (begins === 'handler') t.match(said.error, { code: -32603, message: /2\d\d\d bytes/ })
+    else t.match(await client.over(said.result.taskId), { status: 'failed', error: { code: -32603, message: /bytes/ } })
+  }
+})
+
+t.test('an address to open has no id in a task: sessions need one', async t => {
+  const client = await begun(t, ({ elicitUrl }) => elicitUrl('Open this', 'https://example.com'))
+  const capabilities = { elicitation: { url: {} }, ...withTasks }
+  const { taskId } = (await client.ask('tools/call', { name: 'job' }, capabilities)).result
+  await until('it asks', async () => (await client.get(taskId)).status === 'input_required')
+  const [request] = Object.values((await client.get(taskId)).inputRequests)
+  t.same(request, {
+    method: 'elicitation/create',
+    params: { mode: 'url', message: 'Open this', url: 'https://example.com' }
+  })
 })
 
 t.test('where the client takes no task, `becomeTask` says so and the call goes on', async t => {
