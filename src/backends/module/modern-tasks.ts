@@ -81,7 +81,7 @@ export class ModernTasks {
 
   #seen(id: string, { key }: Principal): ModernTask | undefined {
     const task = this.#tasks.get(id)
-    return task !== undefined && task.owner === key && task.expires > Date.now() ? task : undefined
+    return task?.owner === key ? task : undefined
   }
 
   #of(owner: string): ModernTask[] {
