@@ -1,6 +1,7 @@
 /** Several backends behind one endpoint are one server: initialize, lists and calls by name (MUX-03). */
 import t from 'tap'
 import { namesIn, said, together } from '../../helpers/union.ts'
+import { until } from '../../helpers/until.ts'
 
 t.test('initialize tells the union of what the backends can do, and instructions of all (MUX-03)', async t => {
   const { open } = await together(t, {
@@ -36,4 +37,18 @@ t.test('lists of many sessions cause one upstream list for each backend', async 
   for (const list of lists) t.same(namesIn(list), ['x', 'y'])
   t.equal(servers.a!.heardOf('tools/list').length, 1)
   t.equal(servers.b!.heardOf('tools/list').length, 1)
+})
+
+t.test('so do those of many that open at once, and listen', async t => {
+  const { open, servers, upstreams } = await together(t, { a: { tools: ['x'] }, b: { tools: ['y'] } })
+  const coming = Array.from({ length: 20 }, async () => {
+    const client = await open()
+    await client.get()
+    return client.request('tools/list')
+  })
+  for (const list of await Promise.all(coming)) t.same(namesIn(list), ['x', 'y'])
+  await until('all listen', () => Object.values(upstreams).every(one => one.seenOf('GET').length === 20))
+  for (const server of Object.values(servers)) {
+    t.ok(server.heardOf('tools/list').length <= 2, 'once more when it was read before anybody could hear of its changes')
+  }
 })
