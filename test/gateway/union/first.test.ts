@@ -49,6 +49,6 @@ t.test('so do those of many that open at once, and listen', async t => {
   for (const list of await Promise.all(coming)) t.same(namesIn(list), ['x', 'y'])
   await until('all listen', () => Object.values(upstreams).every(one => one.seenOf('GET').length === 20))
   for (const server of Object.values(servers)) {
-    t.ok(server.heardOf('tools/list').length <= 2, 'once more when it was read before anybody could hear of its changes')
+    t.ok(server.heardOf('tools/list').length <= 2, 'once more when it was read before anybody listened')
   }
 })
