@@ -68,7 +68,7 @@ t.test('who does not declare the extension is told so before anything is read', 
   })
 })
 
-t.test('`Mcp-Name` has to say which task it is about', async t => {
+t.test('`Mcp-Name` has to say which task it is about (S10)', async t => {
   const server = await startTaskServer(t)
   const { url } = await startGateway(t, { backends: { jobs: { kind: 'http', url: server.url } } })
   const client = taskClient(url)
@@ -110,7 +110,7 @@ t.test('several backends: each request goes to the one whose task it is', async 
 })
 
 for (const [what, names] of Object.entries({ 'one backend': ['one'], 'several backends': ['one', 'two'] })) {
-  t.test(`${what}: what a principal began is nobody else's (S10)`, async t => {
+  t.test(`${what}: what a principal began is nobody else's (S7)`, async t => {
     const server = await startTaskServer(t)
     const backends = Object.fromEntries(names.map(name => [name, { kind: 'http', url: server.url }]))
     const { url } = await startGateway(t, { backends }, undefined, byToken)
