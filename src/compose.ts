@@ -22,6 +22,7 @@ import { clientBlock } from './gateway/client-block.ts'
 import type { Context } from './gateway/context.ts'
 import { Dispatch } from './gateway/dispatch.ts'
 import { ended } from './gateway/ended.ts'
+import { HandedOver } from './gateway/handed-over.ts'
 import { generate } from './generations/generation.ts'
 import { greet } from './generations/greeting.ts'
 import type { ReloadReport } from './generations/reload.ts'
@@ -96,13 +97,10 @@ async function wire(
 
   const addresses = new Addresses(instance)
   beginReloads(instance, upstream, downstream, addresses)
-  const server = await createServer(
-    new Dispatch(context),
-    generations,
-    authenticator,
-    pressure,
-    serverOptionsOf(config)
-  )
+  const dispatch = new Dispatch(context)
+  const { presence } = instance
+  const handedOver = instance.shared && new HandedOver({ log, presence, routes: generations, dispatch })
+  const server = await createServer(dispatch, generations, authenticator, pressure, serverOptionsOf(config))
   const announce = async (route: string, notification: Message): Promise<number> => {
     if (generations.find(route) === undefined) throw new GatewayError('path', `there is no route ${route}`)
     const { channels, listens } = downstream
@@ -138,7 +136,7 @@ async function wire(
       const { shutdown } = generations.current.config.server
       const delayMs = addresses.port === undefined || deadline !== undefined ? 0 : shutdown.delay
       closing ??= end(
-        { instance, upstream, context, server, operators },
+        { instance, upstream, context, server, operators, handedOver },
         { delayMs, deadlineMs: deadline ?? shutdown.deadline }
       )
       return closing

@@ -39,6 +39,13 @@ export class ParkedStates {
     return this.#sealer.seal(purpose, facts)
   }
 
+  /** The instance that made it for this request, when it is another one. */
+  madeBy(state: string, origin: Origin): string | undefined {
+    const facts = this.#sealer.open(purpose, state) as Facts | undefined
+    const good = facts !== undefined && facts.of === digestOf(origin) && facts.expires > Date.now()
+    return good && facts.owner !== this.#owner ? facts.owner : undefined
+  }
+
   /** Undefined: it was not made here. Throws GatewayError `state` for one that is not good for this request. */
   open(state: string, origin: Origin): Mark | undefined {
     const facts = this.#sealer.open(purpose, state) as Facts | undefined

@@ -102,6 +102,11 @@ export class Parked {
     return this.#find(state, origin) !== undefined
   }
 
+  /** The instance where the exchange is parked that a request with this state goes on with, when it is another one. */
+  elsewhere(state: string, origin: Origin): string | undefined {
+    return this.#states.madeBy(state, origin)
+  }
+
   /** That exchange, which is the request's own from now on. Throws GatewayError `params`, too, for answers that are none. */
   claim(state: string, origin: Origin): Claimed | undefined {
     const entry = this.#find(state, origin)

@@ -4,6 +4,7 @@ import type { RunningContext } from '../exchanges/running.ts'
 import { admit } from '../gateway/admit.ts'
 import { Answers } from '../gateway/answers.ts'
 import type { Context } from '../gateway/context.ts'
+import { HandOver } from '../gateway/hand-over.ts'
 import { opened } from '../gateway/opened.ts'
 import { Peers } from '../gateway/peers.ts'
 import { isFor } from '../gateway/receive.ts'
@@ -21,12 +22,14 @@ export function wireContext(
   downstream: DownstreamSide,
   modern: ModernEdge
 ): Context {
-  const { config, settings, sessions, inFlight, countdowns, known, hints, lists, pressure, log, shared } = instance
+  const { config, settings, sessions, inFlight, countdowns, known, hints, lists, pressure, log, presence, shared } =
+    instance
   const { asked } = asking
   const { channels } = downstream
   const maxDepth = config.server.limits.depth
   const among = shared && {
     answers: new Answers({ log, asked, instance: shared.name, maxDepth }),
+    handOver: new HandOver({ log, presence, maxDepth }),
     peers: new Peers({ bus: shared.bus, sessions, inFlight, channels })
   }
   const { links, turns, receive } = upstream

@@ -1,5 +1,6 @@
 /** The end of everything, in its order. */
 import type { Context } from '../gateway/context.ts'
+import type { HandedOver } from '../gateway/handed-over.ts'
 import { drain } from '../generations/shutdown.ts'
 import type { HttpServer } from '../http/server.ts'
 import type { Instance } from './instance.ts'
@@ -12,6 +13,7 @@ export interface Everything {
   readonly context: Context
   readonly server: HttpServer
   readonly operators: Operators
+  readonly handedOver: HandedOver | undefined
 }
 
 /** `delayMs` before no new work is taken, `deadlineMs` for the work that there is. */
@@ -26,6 +28,8 @@ export async function end(all: Everything, times: { readonly delayMs: number; re
   await drain({ inFlight, channels, listens, server }, times, () => {
     instance.state = 'draining'
   })
+  all.handedOver?.close()
+  all.context.handOver?.close()
   await server.close()
   pressure.close()
   sessions.stop()

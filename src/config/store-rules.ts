@@ -42,20 +42,7 @@ const portable = (file: unknown): readonly Broken[] => {
     path: member(file, 'routes') === undefined ? ['backends'] : ['routes', route, 'backends'],
     message: `expected one backend at ${route} with store.kind: redis: several at one are not served by several instances yet`
   }))
-  return [...backends, ...several, ...parking(file)]
-}
-
-/** What a legacy backend asks a modern client is answered at the instance that was asked, and by no other. */
-const parking = (file: unknown): readonly Broken[] => {
-  const modern = '2026-07-28'
-  const isModern = (name: string): boolean => member(member(member(file, 'backends'), name), 'era') === 'modern'
-  return together(file).flatMap(([route, names]) => {
-    const protocol = member(member(member(file, 'routes'), route), 'protocol')
-    const versions = member(protocol, 'versions')
-    if (names.every(isModern) || (Array.isArray(versions) && !versions.includes(modern))) return []
-    const message = `expected era: modern at the backends of ${route}, or protocol.versions without ${modern} there, with store.kind: redis`
-    return [{ path: member(file, 'routes') === undefined ? ['store', 'kind'] : ['routes', route], message }]
-  })
+  return [...backends, ...several]
 }
 
 /** In the order in which they are told. */

@@ -7,8 +7,8 @@ import type { Message } from '../protocol/message.ts'
 import { readMessage } from '../protocol/message.ts'
 import { answer } from '../sessions/answer.ts'
 import type { Live } from '../sessions/lifecycle.ts'
-import { Retry } from '../streams/retry.ts'
-import type { StreamKey, StreamLog, Unwatch } from '../streams/stream-log.ts'
+import { Inbox } from '../streams/inbox.ts'
+import type { StreamKey, StreamLog } from '../streams/stream-log.ts'
 import { facts } from '../telemetry/events.ts'
 import { kept } from './outgoing.ts'
 
@@ -76,9 +76,17 @@ export class Answers {
     this.#waiting.get(live)?.stop()
     this.#waiting.delete(live)
     if (!some) return
-    const inbox = new Inbox(this.#options, live)
+    // What was answered before is known for late, and does nothing.
+    const inbox = new Inbox(this.#options.log, inboxOf(live, this.#options.instance), data => this.#hear(live, data))
     this.#waiting.set(live, inbox)
-    void inbox.start()
+  }
+
+  #hear(live: Live, data: Buffer): void {
+    try {
+      this.#options.asked.answer(readMessage(data, this.#options.maxDepth), live)
+    } catch (error) {
+      facts.notice.publish({ level: 'warn', text: 'an answer that another instance passed on cannot be read', error })
+    }
   }
 
   close(): void {
@@ -90,83 +98,5 @@ export class Answers {
 const overOf = (live: Live): StreamKey => ({ session: live.record.id, stream: '^over' })
 
 const inboxOf = (live: Live, instance: string): StreamKey => ({ session: live.record.id, stream: `^${instance}` })
-
-/** Of one session, while it is asked something. What was answered before is known for late, and does nothing. */
-class Inbox {
-  readonly #options: AnswersOptions
-  readonly #live: Live
-  readonly #key: StreamKey
-  readonly #retry = new Retry()
-  #unwatch: Unwatch | undefined
-  #after = 0
-  #reading = false
-  #woken = false
-  #over = false
-
-  constructor(options: AnswersOptions, live: Live) {
-    this.#options = options
-    this.#live = live
-    this.#key = inboxOf(live, options.instance)
-  }
-
-  async start(): Promise<void> {
-    if (this.#over) return
-    try {
-      const unwatch = await this.#options.log.watch(this.#key, () => void this.#read())
-      if (this.#over) void unwatch().catch(ignore)
-      else this.#unwatch = unwatch
-    } catch {
-      this.#again()
-    }
-    await this.#read()
-  }
-
-  stop(): void {
-    this.#over = true
-    this.#retry.stop()
-    void this.#unwatch?.().catch(ignore)
-  }
-
-  async #read(): Promise<void> {
-    this.#woken = true
-    if (this.#reading) return
-    this.#reading = true
-    while (this.#woken && !this.#over) {
-      this.#woken = false
-      try {
-        await this.#pass()
-      } catch {
-        this.#again()
-      }
-    }
-    this.#reading = false
-  }
-
-  async #pass(): Promise<void> {
-    const { entries } = await this.#options.log.read(this.#key, this.#after, chunk)
-    for (const { number, data } of entries) {
-      this.#after = number
-      this.#hear(data)
-    }
-    if (entries.length === chunk) this.#woken = true
-  }
-
-  #hear(data: Uint8Array): void {
-    try {
-      const response = readMessage(Buffer.from(data), this.#options.maxDepth)
-      if (!this.#over) this.#options.asked.answer(response, this.#live)
-    } catch (error) {
-      facts.notice.publish({ level: 'warn', text: 'an answer that another instance passed on cannot be read', error })
-    }
-  }
-
-  #again(): void {
-    if (this.#over) return
-    this.#retry.later(() => {
-      if (this.#unwatch === undefined) void this.start()
-      else void this.#read()
-    })
-  }
-}
 
 const ignore = (): void => {}

@@ -14,6 +14,7 @@ import type { Answers } from './answers.ts'
 import type { Channels } from './channel.ts'
 import type { ConfiguredHints } from './configured-hints.ts'
 import type { Desks } from './desks.ts'
+import type { HandOver } from './hand-over.ts'
 import type { Known } from './known.ts'
 import type { Linked } from './linked.ts'
 import type { Listens } from './listens.ts'
@@ -38,6 +39,7 @@ export interface Context {
   /** Where several instances serve a session. */
   readonly answers?: Answers
   readonly peers?: Peers
+  readonly handOver?: HandOver
   /** For requests of the modern era. */
   readonly seats: Seats
   readonly listens: Listens

@@ -8,6 +8,7 @@ import { hasState, notGood } from '../bridge/origin.ts'
 import { GatewayError } from '../errors.ts'
 import { begin, type ResponseMode } from '../exchanges/run.ts'
 import { type MessageSource, single } from '../exchanges/source.ts'
+import type { InstanceId } from '../instances/presence.ts'
 import { errorMessage } from '../protocol/make.ts'
 import { type Message, stringParam, textOf } from '../protocol/message.ts'
 import { stringMeta } from '../protocol/meta.ts'
@@ -61,6 +62,10 @@ export class Modern {
       note.outcome = 'ok'
       return await this.#context.listens.open(message, incoming, this.#context)
     }
+    const owner = this.#ownerOf(message, incoming)
+    const { handOver } = this.#context
+    // One that is gone is told by the check.
+    if (owner !== undefined && (await handOver!.reaches(owner))) return await handOver!.pass(incoming, owner, id!)
     this.#checkState(message, incoming)
     const call = new ModernCall(message, incoming, this.#context)
     incoming.onGone(() => call.leave())
@@ -126,6 +131,14 @@ export class Modern {
       const text = `the tool ${tool} is left out at ${path} for clients of 2026-07-28: ${reason}`
       this.#told.tell({ level: 'warn', text, ...(backend && { backend: backend.name }) })
     }
+  }
+
+  /** The instance where the call waits that this request goes on with, when it is another one that it can be handed to. */
+  #ownerOf(request: Message, { route, principal }: IncomingPost): InstanceId | undefined {
+    const { parked, handOver } = this.#context
+    if (handOver === undefined || !isRetry(request)) return undefined
+    const state = stringParam(request, 'requestState')
+    return state === undefined ? undefined : parked.elsewhere(state, { route: route.path, principal, request })
   }
 
   /** Refuses a state that nobody made for this request, before any backend is asked for anything. */

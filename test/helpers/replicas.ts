@@ -43,7 +43,8 @@ export async function startReplicas(t: Test, { count = 2, file = {}, upstream = 
   scripted.on('tools/call:held', turn => void turns.push(turn))
   const behind = await HttpUpstream.start(scripted, upstream)
   t.teardown(() => behind.close())
-  const config = { backends: { docs: { kind: 'http', url: behind.url } }, ...file }
+  const secrets = { key: Buffer.alloc(32, 'secret').toString('base64url') }
+  const config = { secrets, backends: { docs: { kind: 'http', url: behind.url } }, ...file }
   const all: Replica[] = []
   for (let i = 0; i < count; i++) {
     const redis = await connectRedis(server)

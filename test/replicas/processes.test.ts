@@ -42,7 +42,6 @@ const fileOf = (server: Pick<RedisServer, 'url'>, upstream: HttpUpstream) => ({
   store: { kind: 'redis', url: server.url },
   secrets: { key },
   backends: { docs: { kind: 'http', url: upstream.url } },
-  routes: { '/mcp': { backends: ['docs'], protocol: { versions: ['2025-11-25'] } } },
   sessions: { perAddress: 10_000 }
 })
 
