@@ -3,7 +3,9 @@
  * is an exchange of its own towards the client, while that with the upstream goes on (2026-07-28 basic/patterns/mrtr;
  * decisions: "When `input_required` is returned", "While parked").
  */
+
 import type { Backend, Call, Exchange, Link, Origin } from '../backends/backend.ts'
+import type { Placed } from '../backends/under-way.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import type { Refusal } from '../exchanges/running.ts'
 import { withId, withParam } from '../protocol/edit.ts'
@@ -36,7 +38,10 @@ const maxNews = 256
 
 const done: IteratorResult<Message> = { done: true, value: undefined }
 
-export class Interaction implements Exchange {
+export class Interaction implements Exchange, Placed {
+  list: unknown
+  before: Placed | undefined
+  after: Placed | undefined
   readonly live: Live
   readonly backend: Backend
   readonly bridge: Link

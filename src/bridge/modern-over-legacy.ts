@@ -2,8 +2,10 @@
  * A legacy link as modern requests see it: what their era has in `_meta` stays here, the upstream is told the log level that
  * the request wants, and what it asks of a client comes back as `input_required`.
  */
+
 import type { Call, Exchange, Link, Server, Upstream } from '../backends/backend.ts'
 import { Queue } from '../backends/queue.ts'
+import { UnderWay } from '../backends/under-way.ts'
 import { without } from '../protocol/edit.ts'
 import { completed, settled } from '../protocol/envelope.ts'
 import { makeError } from '../protocol/make.ts'
@@ -37,7 +39,7 @@ export class ModernOverLegacy implements Link {
   readonly #asking: Asking
   readonly #wantLevel: WantLevel
   /** Under way. */
-  readonly #open = new Set<Interaction>()
+  readonly #open = new UnderWay<Interaction>()
 
   constructor(link: Link, asking: Omit<Asking, 'link' | 'bridge' | 'over'>, wantLevel: WantLevel) {
     this.#link = link
@@ -73,7 +75,7 @@ export class ModernOverLegacy implements Link {
    */
   beside(message: Message): boolean {
     const isCancel = message.method === 'notifications/cancelled'
-    const meant = [...this.#open].filter(({ origin }) => message.kind !== 'request' || origin !== undefined)
+    const meant = this.#open.now().filter(({ origin }) => message.kind !== 'request' || origin !== undefined)
     if (meant.length !== 1 && !isCancel) return false
     for (const interaction of meant) interaction.beside(message)
     return true
