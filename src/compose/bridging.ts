@@ -21,9 +21,9 @@ export function wireBridging(
 ): NonNullable<LinksOptions['bridged']> {
   const listenings = new WeakMap<Upstream, Listening>()
   const listening = (upstream: Upstream, backend: string): Listening => {
-    const listening = listenings.get(upstream) ?? new Listening(upstream, backend)
-    listenings.set(upstream, listening)
-    return listening
+    const found = listenings.get(upstream) ?? new Listening(upstream, backend)
+    listenings.set(upstream, found)
+    return found
   }
   const options: BridgeOptions = settings.follow(
     { listening, receive, heard: lists.heard },
