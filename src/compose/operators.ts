@@ -44,6 +44,7 @@ export async function wireOperators(
       bufferedBytes: () => kept().bytes,
       events: () => kept().entries,
       eventsDropped: () => kept().dropped,
+      storeUp,
       draining: () => instance.state === 'leaving' || instance.state === 'draining',
       pressure: () => pressure.level,
       reloads: () => outcomes,

@@ -28,6 +28,8 @@ export interface Sources {
   events(): number | Promise<number>
   /** Messages that left the log before their time, since the start, by reason. */
   eventsDropped(): Readonly<Record<string, number>>
+  /** Whether the store answers; undefined for one that cannot fail. */
+  readonly storeUp?: (() => boolean) | undefined
   draining(): boolean
   /** Of memory or time. */
   pressure(): keyof typeof pressures
@@ -64,6 +66,10 @@ export const registerStates = (registry: Registry, sources: Sources): void => {
     ['reason'],
     () => Object.entries(sources.eventsDropped()).map(([reason, count]) => [{ reason }, count])
   )
+  const { storeUp } = sources
+  if (storeUp !== undefined) {
+    readGauge(registry, 'causeway_store_up', '1 while Redis answers in time.', () => Number(storeUp()))
+  }
   const ofBackends = (name: string, help: string, read: (backend: BackendState) => number): void =>
     readGauges(registry, name, help, 'backend', () =>
       [...sources.backends()].map(backend => [backend.name, read(backend)])

@@ -12,6 +12,7 @@ const sources = (over: Partial<Sources> = {}): Sources => ({
   bufferedBytes: () => 5,
   events: () => 6,
   eventsDropped: () => ({ bounds: 7 }),
+  storeUp: () => true,
   draining: () => false,
   pressure: () => 'high',
   reloads: () => ({ counts: { applied: 2, unchanged: 0, refused: 1 }, loadedAt: 1_500, last: { outcome: 'refused' } }),
@@ -77,6 +78,7 @@ t.test('states are read when somebody looks', async t => {
   t.equal(values.get('causeway_draining'), 1)
   t.equal(values.get('causeway_pressure'), 1)
   t.equal(values.get('causeway_streams'), 4)
+  t.equal(values.get('causeway_store_up'), 1)
   t.equal(values.get('causeway_config_last_reload_successful'), 0)
   t.equal(values.get('causeway_config_last_reload_success_timestamp_seconds'), 1.5)
   t.equal(values.get('causeway_config_reloads_total{outcome="applied"}'), 2)
