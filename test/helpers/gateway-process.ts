@@ -37,6 +37,10 @@ const ready = async (url: string): Promise<boolean> => {
   }
 }
 
+/** Somebody else took a port between its being found free and its being used. */
+const portTaken = /is in use by another program/
+const tries = 3
+
 /**
  * Starts the built gateway as a process of its own on free loopback ports, with a config made of `config` and those
  * ports, and waits until it says that it is ready. `env` is added to its environment.
@@ -45,6 +49,16 @@ export const startGateway = async (
   config: Record<string, unknown>,
   env: Record<string, string> = {}
 ): Promise<GatewayProcess> => {
+  for (let i = 1; ; i++) {
+    try {
+      return await startOnce(config, env)
+    } catch (error) {
+      if (i === tries || !portTaken.test(String(error))) throw error
+    }
+  }
+}
+
+const startOnce = async (config: Record<string, unknown>, env: Record<string, string>): Promise<GatewayProcess> => {
   if (!existsSync(main)) throw new Error('The gateway is not built: run `npm run build` first')
   const [port, adminPort] = (await freePorts(2)) as [number, number]
   const folder = await mkdtemp(join(tmpdir(), 'causeway-'))
