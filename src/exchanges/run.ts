@@ -86,6 +86,10 @@ function from(
   came: Message[],
   pending: Promise<Message | undefined> | undefined
 ): MessageSource {
+  let arrived = false
+  void pending?.then(() => {
+    arrived = true
+  })
   return {
     async next() {
       const message = came.shift()
@@ -99,7 +103,7 @@ function from(
       source.onCloseStream?.(listener)
     },
     get place() {
-      return came.length > 0 || pending !== undefined ? undefined : source.place
+      return came.length > 0 || (pending !== undefined && arrived) ? undefined : source.place
     }
   }
 }

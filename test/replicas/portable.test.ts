@@ -243,3 +243,27 @@ t.test(
     t.match((await at(one, 1).call('echo', { text: 'b' })).json, { result: {} })
   }
 )
+
+t.test('a call that said nothing yet goes on too, when its backend gave the stream an id first', { skip }, async t => {
+  const { open, at, held, all, scripted } = await startReplicas(t, {
+    file: { streams: { sseAfter: '500ms' } },
+    upstream: { events: true, priming: true, json: false }
+  })
+  const one = await open()
+  const call = one.call('held')
+  const turn = await held()
+  // An event with an id and no message.
+  turn.raw('')
+  const { events, destroy } = await call
+  const { id } = await events.until(({ all }) => all[0])
+  destroy()
+  // As kill -9 would have it: no word to anybody.
+  await all[0]!.redis.close()
+  const second = await at(one, 1).get(id)
+  const isResumed = () => scripted.heard.length > 0 && second.events.all.length > 0
+  await until('the resumed stream', isResumed)
+  await until('the other to be taken for dead', async () => !(await all[1]!.presence.alive(all[0]!.presence.id)))
+  turn.answer(saying('done'))
+  const { result } = await second.events.message(message => message.result !== undefined || message.error !== undefined)
+  t.equal(result?.content[0].text, 'done')
+})
