@@ -38,8 +38,8 @@ export class Seats {
   readonly #now: () => number
   /** Least recently used first. */
   readonly #seats = new Map<string, Live>()
-  /** The key of the last one. */
-  #latest: string | undefined
+  /** The last one that was asked for: most calls are of who called before. */
+  #latest: { readonly caller: Caller; readonly live: Live } | undefined
   /** By route and principal: whose seat is the home. */
   readonly #homes = new Map<string, Caller>()
   /** How many things need a stand, and what happens when none does. */
@@ -59,12 +59,15 @@ export class Seats {
 
   /** The caller's seat. */
   seat(caller: Caller): Live {
+    const latest = this.#latest
+    if (latest !== undefined && !latest.live.closed && isSame(latest.caller, caller)) {
+      latest.live.seen = this.#now()
+      return latest.live
+    }
     const key = keyOf(caller)
-    const found = this.#seats.get(key)
-    const live = found ?? this.#live(caller)
+    const live = this.#seats.get(key) ?? this.#live(caller)
     live.seen = this.#now()
-    if (found !== undefined && this.#latest === key) return live
-    this.#latest = key
+    this.#latest = { caller, live }
     this.#seats.delete(key)
     this.#seats.set(key, live)
     if (this.#seats.size > maxSeats) this.#evict()
@@ -169,5 +172,9 @@ export class Seats {
 }
 
 const homeOf = (route: string, principal: string): string => `${route} ${principal}`
+
+/** Whether both have one key. */
+const isSame = (one: Caller, other: Caller): boolean =>
+  one.route === other.route && one.principal.key === other.principal.key && one.capabilities === other.capabilities
 
 const keyOf = ({ route, principal, capabilities }: Caller): string => `${homeOf(route, principal.key)} ${capabilities}`

@@ -37,12 +37,16 @@ export interface Asking {
 /** The request as it is sent to an upstream that speaks `version`. What it says of its client is left as it is. */
 export function completed(request: Message, version: string, { info, capabilities }: Asking): Message {
   const message = settled(request)
-  const said = JSON.stringify(version)
+  const keys = message.scanned.meta?.keys ?? []
+  const said = `"${version}"`
+  const isSaid = textMeta(message, versionKey) === said
+  const [hasClient, hasCapabilities] = [keys.includes(clientKey), keys.includes(capabilitiesKey)]
+  if (isSaid && hasClient && hasCapabilities) return message
   const missing: [string, string][] = []
-  if (textMeta(message, versionKey) !== said) missing.push([versionKey, said])
-  if (textMeta(message, clientKey) === undefined) missing.push([clientKey, info])
-  if (textMeta(message, capabilitiesKey) === undefined) missing.push([capabilitiesKey, capabilities])
-  return missing.length === 0 ? message : withMetas(message, missing)
+  if (!isSaid) missing.push([versionKey, said])
+  if (!hasClient) missing.push([clientKey, info])
+  if (!hasCapabilities) missing.push([capabilitiesKey, capabilities])
+  return withMetas(message, missing)
 }
 
 /** What came for a subscription, with the id (JSON text) by which its asker knows it. */
