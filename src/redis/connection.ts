@@ -57,6 +57,8 @@ export class Connection {
   readonly #closing = new AbortController()
   readonly #over: Promise<void>
   #client: Client | undefined
+  /** An operator was told that it cannot be reached. */
+  #told = false
   /** Why there is none. */
   #why: Error = new Unavailable('Redis is not connected yet')
   #cut: (why: Error) => void = () => {}
@@ -120,14 +122,13 @@ export class Connection {
     this.#cut = cut
     const slow = setTimeout(() => cut(new Unavailable(`no connection within ${connectMs} ms`)), connectMs).unref()
     let client: Client | undefined
-    let served = false
     try {
       client = open(this.#options.url)
       client.on('error', cut)
       await Promise.race([this.#connect(client), broken.then(why => Promise.reject(why))])
       clearTimeout(slow)
       this.#client = client
-      served = true
+      this.#told = false
       this.#tell('info', 'Redis is connected')
       this.#options.ready?.()
       this.#why = await broken
@@ -138,7 +139,9 @@ export class Connection {
     this.#client = undefined
     this.#inFlight.refuseAll(this.#why)
     if (client?.isOpen) client.destroy()
-    if (served && !this.#closing.signal.aborted) this.#tell('warn', 'Redis cannot be reached', this.#why)
+    if (this.#told || this.#closing.signal.aborted) return
+    this.#told = true
+    this.#tell('warn', 'Redis cannot be reached', this.#why)
   }
 
   #tell(level: 'info' | 'warn', text: string, error?: Error): void {
