@@ -25,7 +25,7 @@ t.test('docs/errors.md has a row for each code, in the order of the table, and s
 
 t.test('JSON-RPC codes are those of the specification', async t => {
   const own = [-32700, -32600, -32601, -32602, -32603]
-  const modern: Record<string, number> = { mismatch: -32020, unsupported_version: -32022 }
+  const modern: Record<string, number> = { mismatch: -32020, capability: -32021, unsupported_version: -32022 }
   for (const [code, { rpc, status }] of Object.entries(errorTable)) {
     t.ok(own.includes(rpc) || modern[code] === rpc, code)
     t.ok(status === 200 || (status >= 400 && status < 600), code)
