@@ -12,7 +12,7 @@ import { type Cursor, eventId, newStream } from '../streams/event-id.ts'
 import { Follower, type FollowOptions } from '../streams/follow.ts'
 import { Pump } from '../streams/pump.ts'
 import type { Reader } from '../streams/reader.ts'
-import type { Claimed, Entry, Place, StreamKey, StreamLog, Writer } from '../streams/stream-log.ts'
+import type { Claimed, Entry, Place, Slice, StreamKey, StreamLog, Writer } from '../streams/stream-log.ts'
 import { facts } from '../telemetry/events.ts'
 import type { Orphans } from './orphans.ts'
 import { outgoing } from './outgoing.ts'
@@ -111,6 +111,7 @@ export class Posts {
     this.#writing.set(key.stream, { live, pump, over })
     await over
     this.#writing.delete(key.stream)
+    if (pump.fenced) return
     if (writer !== undefined && !pump.logged && !live.closed) this.#options.shared?.unended.end(key, pump, ids)
     if (writer === undefined || live.closed) return
     // Without its end in the log the stream has one event more, the error that a resume gets.
@@ -138,8 +139,9 @@ export class Posts {
   async resume(live: Live, cursor: Cursor): Promise<(reader: Reader) => void> {
     const key = { session: live.record.id, stream: cursor.stream }
     const over = this.#over.get(key)
-    if (over?.logged === false) return this.#afterwards(live, key, cursor.number, over)
-    const { state, entries, ended, last, facts: text } = await this.#log.read(key, cursor.number, someEntries)
+    const slice = await this.#left(key, cursor.number, over)
+    if (slice === undefined) return this.#afterwards(live, key, cursor.number, over!)
+    const { state, entries, ended, last, facts: text } = slice
     if (state === 'unknown') {
       if (over === undefined) throw neverGiven()
       return this.#afterwards(live, key, cursor.number, over)
@@ -149,6 +151,14 @@ export class Posts {
       return this.#afterwards(live, key, cursor.number, { ids: idsOf(text), last })
     }
     return reader => this.#read(live, key, cursor.number, reader, hasPriming(live.record.client.version), randomUUID())
+  }
+
+  /** Undefined: it was over here, and the log was not told, nor by anybody else. */
+  async #left(key: StreamKey, after: number, over: OverStream | undefined): Promise<Slice | undefined> {
+    const read = this.#log.read(key, after, someEntries)
+    if (over?.logged !== false) return read
+    const slice = await read.catch(() => undefined)
+    return slice?.ended ? slice : undefined
   }
 
   /** The session is over: its streams end. Resolves once nothing writes any more. */

@@ -1,10 +1,11 @@
 /**
  * Write side of a stream: what an exchange says is appended to the log before anybody reads it. A log that fails never
- * stops a call: from then on messages go to the reader that is there, without an id.
+ * stops a call: from then on messages go to the reader that is there, without an id. A stream that another instance claimed is
+ * that one's: whatever still comes here is dropped, and the reader gets what the log has.
  */
 import { facts } from '../telemetry/events.ts'
 import type { Follower } from './follow.ts'
-import type { AppendOptions, Writer } from './stream-log.ts'
+import { type AppendOptions, Fenced, type Writer } from './stream-log.ts'
 import { type Trickle, trickle } from './trickle.ts'
 
 /** One message on its way into a stream. */
@@ -26,6 +27,7 @@ export class Pump {
   readonly #trickle: Trickle
   #last: number
   #unlogged = 0
+  #fenced = false
   /** Messages in a row that nobody was there to read. */
   #unread = 0
 
@@ -51,6 +53,11 @@ export class Pump {
     return this.#writer !== undefined
   }
 
+  /** Whether another instance writes it now. */
+  get fenced(): boolean {
+    return this.#fenced
+  }
+
   /** Messages that the log refused; the first may have come to stand in it all the same. */
   get unlogged(): number {
     return this.#unlogged
@@ -58,6 +65,7 @@ export class Pump {
 
   /** The connection that reads along on this instance, in place of the one before. */
   attach(follower: Follower): void {
+    if (this.#fenced) return
     this.#follower = follower
     follower.attend()
     if (this.#writer === undefined) follower.unlog(this.#last)
@@ -90,12 +98,17 @@ export class Pump {
         this.#logFailed(error)
       }
     }
+    if (this.#fenced) return
     this.#unlogged++
     this.#follower?.bypass(outgoing.data)
   }
 
   #logFailed(error: unknown): void {
     this.#writer = undefined
+    if (error instanceof Fenced) {
+      this.#yield()
+      return
+    }
     this.#follower?.unlog(this.#last)
     facts.drop.publish({ reason: 'log_failed' })
     facts.notice.publish({
@@ -103,5 +116,12 @@ export class Pump {
       text: 'a stream cannot be written to the log and goes on without ids',
       error
     })
+  }
+
+  #yield(): void {
+    this.#fenced = true
+    this.#follower?.bypassEnd()
+    this.#follower = undefined
+    facts.notice.publish({ level: 'warn', text: 'another instance took this one for dead and goes on with its stream' })
   }
 }

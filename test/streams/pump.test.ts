@@ -185,3 +185,25 @@ t.test('a flood that nobody reads goes on slowly, and at full speed for whoever 
   t.equal(reader.texts.length, 20)
   t.same(turns, [])
 })
+
+t.test(
+  'a stream that another instance claimed is read from the log: what still comes here is dropped (REP-03)',
+  async t => {
+    const { log, source, pump, reader, attach } = await setting(t)
+    await attach()
+    const run = pump.run()
+    source.say('one')
+    await reader.until(({ numbers }) => numbers.length === 1)
+    const claimed = await log.claim(key, (await log.owner(key))!, 'another')
+    source.say('late')
+    await until('it to be noticed', () => pump.fenced)
+    source.say('later')
+    source.say(undefined)
+    await run
+    t.equal(reader.ended, undefined, 'the stream goes on')
+    await claimed!.writer.append(Buffer.from('two'))
+    await claimed!.writer.end()
+    await reader.until(({ ended }) => ended === 'clean')
+    t.same(reader.texts, ['one', 'two'])
+  }
+)
