@@ -65,7 +65,7 @@ test(
 )
 
 test(
-  'REP-03: an instance that was stopped, and taken for dead, goes on: nothing comes after the error that its call got',
+  'REP-03, REP-06: an instance that was stopped, and taken for dead, goes on: nothing comes after the error that its call got',
   {},
   async (t, world) => {
     const [one, two, three] = world.all as [GatewayProcess, GatewayProcess, GatewayProcess]

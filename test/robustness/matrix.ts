@@ -17,6 +17,8 @@ export interface Case {
 
 export interface Area {
   readonly title: string
+  /** How the names of its tests begin, where ids mean something else in others. */
+  readonly within?: readonly string[]
   readonly cases: readonly Case[]
 }
 
@@ -28,12 +30,19 @@ const titled = /\btest\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/gs
 /** The ids in a title: `B1` is not in `B11`, `B1.2` or `%B1`. */
 const named = /(?<![\w%#-])(?:[A-Z][A-Z\d]{2}-\d\d|[A-Z]\d{1,2})(?![\w.-]\d|\w)/g
 
+/** Whether a test of this file means the case when it names the id. */
+const means = (id: string, file: string): boolean => {
+  const within = areas.find(({ cases }) => cases.some(one => one.id === id))?.within
+  return within === undefined || within.some(start => file.startsWith(start))
+}
+
 /** Files whose tests name an id in their titles, by id. */
 export function testsById(): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, Set<string>>()
   for (const file of globSync('test/**/*.ts', { cwd: root }).sort()) {
     for (const [, , title = ''] of readFileSync(root + file, 'utf8').matchAll(titled)) {
       for (const [id] of title.matchAll(named)) {
+        if (!means(id, file)) continue
         if (!found.has(id)) found.set(id, new Set())
         found.get(id)!.add(file)
       }
@@ -64,8 +73,8 @@ export function matrix(): string {
 What is known to break gateways of this kind, each with the tests that try it here. A case has one id, which the titles of its
 tests name; a test fails when a case has none, or when this page is not what the tests say.
 
-${proved} of ${all.length} cases are proved; the others are for what this release does not have. Cases of several instances and of
-authorization come with those.
+${proved} of ${all.length} cases are proved; the others are for what this release does not have. Cases of authorization
+come with it.
 
 ${tables.join('\n')}`
 }
