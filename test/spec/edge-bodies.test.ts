@@ -267,7 +267,11 @@ t.test('a lone surrogate escape is valid JSON and passes as it is (RPC-11)', asy
 
 t.test('no code of ours is one that belongs to others (H20)', async t => {
   const standard = new Set([-32700, -32600, -32601, -32602, -32603])
-  const modern: Readonly<Record<string, number>> = { mismatch: -32020, unsupported_version: -32022 }
+  const modern: Readonly<Record<string, number>> = {
+    mismatch: -32020,
+    capability: -32021,
+    unsupported_version: -32022
+  }
   for (const [code, { rpc }] of Object.entries(errorTable)) {
     t.ok(standard.has(rpc) || modern[code] === rpc, `${code}: ${rpc}`)
   }
