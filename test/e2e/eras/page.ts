@@ -59,7 +59,8 @@ both eras meet at the gateway, and each is given what it knows. This page is the
 at every kind of backend, run with the official SDKs (v1 ${versionOf('sdk')}, v2 ${versionOf('server')}) through one gateway by
 [eras.test.ts](../test/e2e/eras.test.ts). The test fails when a cell does, and when this page is not what ran. What cannot work is
 tried too, and the test fails when it does. [eras-together.test.ts](../test/e2e/eras-together.test.ts) does the same where all
-five backends are one server, behind one route. Without the gateway these clients and servers understand nothing of each other
+five backends are one server, behind one route (CAUSEWAY_LONG=1: for every kind of client).
+Without the gateway these clients and servers understand nothing of each other
 across the eras.
 
 ${works} of ${outcomes.length} cells work; the others are not in the specification, with [the clause](#why-not).
