@@ -19,7 +19,7 @@ export class ScanError extends Error {
 }
 
 /** After so many bytes the rest of a string is read four bytes at a time; after an escape sooner, with the view at hand. */
-const bytewise = 64
+const bytewise = 256
 const bytewiseAgain = 8
 
 export function fail(bytes: Buffer, at: number, text: string): never {
