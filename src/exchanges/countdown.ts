@@ -3,21 +3,23 @@
  * the order in which they began. A timer for each call is among the dearest things on its way.
  */
 
+import { type Placed, UnderWay } from '../backends/under-way.ts'
+
 /** Something that waits, at one countdown at a time. */
-export abstract class Waiting {
+export abstract class Waiting implements Placed {
   /** For the {@link Countdown} alone. */
   countdown: Countdown | undefined
   at = 0
-  previous: Waiting | undefined
-  next: Waiting | undefined
+  list: unknown
+  before: Placed | undefined
+  after: Placed | undefined
 
   abstract ring(): void
 }
 
 export class Countdown {
   readonly ms: number
-  #first: Waiting | undefined
-  #last: Waiting | undefined
+  readonly #waiting = new UnderWay<Waiting>()
   #timer: NodeJS.Timeout | undefined
 
   constructor(ms: number) {
@@ -26,20 +28,16 @@ export class Countdown {
 
   /** `waiting` rings once after `ms`, unless it is stopped. */
   start(waiting: Waiting): void {
-    const last = this.#last
     waiting.countdown = this
     waiting.at = performance.now() + this.ms
-    waiting.previous = last
-    this.#last = waiting
-    if (last === undefined) this.#first = waiting
-    else last.next = waiting
+    this.#waiting.add(waiting)
     this.#timer ??= setTimeout(ring, this.ms, this)
   }
 
   stop(waiting: Waiting): void {
     if (waiting.countdown !== this) return
     this.#remove(waiting)
-    if (this.#first !== undefined) return
+    if (this.#waiting.size > 0) return
     clearTimeout(this.#timer)
     this.#timer = undefined
   }
@@ -49,22 +47,17 @@ export class Countdown {
     this.#timer = undefined
     const now = performance.now()
     // The system rings in whole milliseconds.
-    for (let first = this.#first; first !== undefined && first.at - now < 1; first = this.#first) {
+    let { first } = this.#waiting
+    for (; first !== undefined && first.at - now < 1; first = this.#waiting.first) {
       this.#remove(first)
       first.ring()
     }
-    if (this.#first !== undefined) this.#timer ??= setTimeout(ring, this.#first.at - now, this)
+    if (first !== undefined) this.#timer ??= setTimeout(ring, first.at - now, this)
   }
 
   #remove(waiting: Waiting): void {
-    const { previous, next } = waiting
-    if (previous === undefined) this.#first = next
-    else previous.next = next
-    if (next === undefined) this.#last = previous
-    else next.previous = previous
+    this.#waiting.delete(waiting)
     waiting.countdown = undefined
-    waiting.previous = undefined
-    waiting.next = undefined
   }
 }
 
