@@ -18,11 +18,6 @@ export class UnderWay<One extends Placed> {
     return this.#size
   }
 
-  /** The oldest. */
-  get first(): One | undefined {
-    return this.#first
-  }
-
   add(one: One): void {
     one.list = this
     one.before = this.#last

@@ -3,23 +3,21 @@
  * the order in which they began. A timer for each call is among the dearest things on its way.
  */
 
-import { type Placed, UnderWay } from '../backends/under-way.ts'
-
 /** Something that waits, at one countdown at a time. */
-export abstract class Waiting implements Placed {
+export abstract class Waiting {
   /** For the {@link Countdown} alone. */
   countdown: Countdown | undefined
   at = 0
-  list: unknown
-  before: Placed | undefined
-  after: Placed | undefined
+  previous: Waiting | undefined
+  next: Waiting | undefined
 
   abstract ring(): void
 }
 
 export class Countdown {
   readonly ms: number
-  readonly #waiting = new UnderWay<Waiting>()
+  #first: Waiting | undefined
+  #last: Waiting | undefined
   #timer: NodeJS.Timeout | undefined
 
   constructor(ms: number) {
@@ -28,16 +26,20 @@ export class Countdown {
 
   /** `waiting` rings once after `ms`, unless it is stopped. */
   start(waiting: Waiting): void {
+    const last = this.#last
     waiting.countdown = this
     waiting.at = performance.now() + this.ms
-    this.#waiting.add(waiting)
+    waiting.previous = last
+    this.#last = waiting
+    if (last === undefined) this.#first = waiting
+    else last.next = waiting
     this.#timer ??= setTimeout(ring, this.ms, this)
   }
 
   stop(waiting: Waiting): void {
     if (waiting.countdown !== this) return
     this.#remove(waiting)
-    if (this.#waiting.size > 0) return
+    if (this.#first !== undefined) return
     clearTimeout(this.#timer)
     this.#timer = undefined
   }
@@ -47,17 +49,22 @@ export class Countdown {
     this.#timer = undefined
     const now = performance.now()
     // The system rings in whole milliseconds.
-    let { first } = this.#waiting
-    for (; first !== undefined && first.at - now < 1; first = this.#waiting.first) {
+    for (let first = this.#first; first !== undefined && first.at - now < 1; first = this.#first) {
       this.#remove(first)
       first.ring()
     }
-    if (first !== undefined) this.#timer ??= setTimeout(ring, first.at - now, this)
+    if (this.#first !== undefined) this.#timer ??= setTimeout(ring, this.#first.at - now, this)
   }
 
   #remove(waiting: Waiting): void {
-    this.#waiting.delete(waiting)
+    const { previous, next } = waiting
+    if (previous === undefined) this.#first = next
+    else previous.next = next
+    if (next === undefined) this.#last = previous
+    else next.previous = previous
     waiting.countdown = undefined
+    waiting.previous = undefined
+    waiting.next = undefined
   }
 }
 
